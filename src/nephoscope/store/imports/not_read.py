@@ -121,5 +121,6 @@ def _kind_of(text: str) -> str:
         cells = [cell.strip().strip('"') for cell in first.split(separator)]
         if len(cells) > 2 and all(re.fullmatch(r"[A-Za-z][\w .()/%-]{0,30}", c) for c in cells):
             column_names = ", ".join(cells[:_SHOWN_KEYS])
-            return f"a table with the columns {column_names}{', …' if len(cells) > _SHOWN_KEYS else ''}"
+            more = ", …" if len(cells) > _SHOWN_KEYS else ""
+            return f"a table with the columns {column_names}{more}"
     return "text"

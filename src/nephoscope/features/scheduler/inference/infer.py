@@ -126,15 +126,15 @@ def _named(
         return _turns(single, every, lossy)
     if is_clocked:
         return _periodic(lossy, begun)
-    patterns_text = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
+    pattern_texts = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
     if all(view.all_are(Pattern.REPLENISHMENTS) for view in lossy):
         if begun.onset is not Onset.UNKNOWN or not observation.is_by_own_kernel(lossy):
             return _budget(single, every)
-        patterns_text = (*patterns_text, sentences.AMBIGUOUS_ONSET)
+        pattern_texts = (*pattern_texts, sentences.AMBIGUOUS_ONSET)
     return (
         Word.UNCLEAR,
         Fit(shares.over_window(observation.loops_of(lossy[-1]), "cpus")),
-        patterns_text,
+        pattern_texts,
     )
 
 
