@@ -103,12 +103,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     output.refuse_libraries_without_memory()
     try:
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
-        code = program.main(
-            None if argv is None else list(argv),
-            prog_name="nephoscope",
-            standalone_mode=False,
-            default_map=configuration.defaults_of_options(program),
-        )
+        with output.unreadable_runs_named():
+            code = program.main(
+                None if argv is None else list(argv),
+                prog_name="nephoscope",
+                standalone_mode=False,
+                default_map=configuration.defaults_of_options(program),
+            )
         sys.stdout.flush()
     except click.ClickException as error:
         return output.complain_of_usage(error)

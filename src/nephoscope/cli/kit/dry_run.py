@@ -230,6 +230,11 @@ def _range(least: object, most: object) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
+def _without_price(plan: Plan) -> str:
+    names = [target.name for target in plan.targets if target.per_hour is None]
+    return f"; without {', '.join(names)}, which no `per_hour` is given for" if names else ""
+
+
 def _cost(plan: Plan, estimate: RunEstimate) -> str:
     from nephoscope.measure.plans import long_time
 
@@ -251,6 +256,6 @@ def _cost(plan: Plan, estimate: RunEstimate) -> str:
         limit = f"; the limit is {plan.money.limit:g}" if plan.money else ""
         lines.append(
             f"Money: {_range(f'{estimate.money_least:.2f}', f'{estimate.money_most:.2f}')} "
-            f"{estimate.currency}{limit}."
+            f"{estimate.currency}{limit}{_without_price(plan)}."
         )
     return "\n".join(lines)

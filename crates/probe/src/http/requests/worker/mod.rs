@@ -127,6 +127,7 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
             }
             let now_ns = clock::monotonic_ns();
             self.observe(now_ns);
+            let sent = self.recorder.sent;
             self.send_due(now_ns)?;
             let end_ns = self.recorder.window.end_ns;
             if now_ns >= end_ns {
@@ -137,7 +138,9 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
                     return Ok(());
                 }
             }
-            self.poll(now_ns)?;
+            // The time of sending is no time of waiting.
+            let has_sent = self.recorder.sent > sent;
+            self.poll(if has_sent { clock::monotonic_ns() } else { now_ns })?;
         }
     }
 
@@ -204,7 +207,7 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
 
     /// Reads all that has come before it sends what follows, so that responses are timed as they come.
     fn take_events(&mut self, now_ns: u64, timeout_ns: u64) -> Result<()> {
-        let waited = if self.in_flight > 0 {
+        let waited = if self.in_flight > 0 || timeout_ns == 0 {
             self.busy_wait.wait(&mut self.epoll, now_ns, timeout_ns)
         } else {
             self.epoll.wait(timeout_ns)
