@@ -146,7 +146,9 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
 
 def _platform_table(name: str, predictions: Sequence[Prediction], counted: str) -> Table:
     """Returns the predictions of a platform: of each metric the first and the last setting."""
-    by_metric = group_by(predictions, lambda one: wording.full_name(one.benchmark, one.metric))
+    by_metric = group_by(
+        predictions, lambda prediction: wording.full_name(prediction.benchmark, prediction.metric)
+    )
     rows = []
     for metric, entries in by_metric.items():
         ordered = sorted(entries, key=_levels_in_order)

@@ -47,12 +47,16 @@ def answer(result: RunResult) -> list[str]:
     sentences = []
     highest = [
         f"{wording.clean(name)} "
-        + wording.estimate_text(max((one.throughput for one in own), key=lambda one: one.value))
-        for name, own in group_by(balance.throughputs, lambda one: one.balancer).items()
+        + wording.estimate_text(
+            max((throughput.throughput for throughput in own), key=lambda estimate: estimate.value)
+        )
+        for name, own in group_by(
+            balance.throughputs, lambda throughput: throughput.balancer
+        ).items()
     ]
     if highest:
         sentences.append(f"Highest throughput: {'; '.join(highest)}.")
-    sentences += [wording.clean(one) for one in verdicts(balance.ratios)]
+    sentences += [wording.clean(verdict) for verdict in verdicts(balance.ratios)]
     for latency in balance.latencies:
         added = latency.comparison.difference
         if added is not None:
@@ -75,32 +79,40 @@ def _cells(estimate: Estimate | None) -> tuple[str, str]:
     return wording.value_text(estimate), wording.interval_text(estimate)
 
 
-def _curve_name(one: Throughput) -> str:
-    return wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}")
+def _curve_name(throughput: Throughput) -> str:
+    return wording.clean(
+        f"{throughput.balancer}, {wording.plural(throughput.generators, 'generator')}"
+    )
 
 
 def _throughput(points: Sequence[Throughput]) -> Iterable[Block]:
     parts: Sequence[tuple[str, str, str, Callable[[Throughput], Estimate]]] = (
-        ("throughput", "throughput", "per_s", lambda one: one.throughput),
-        ("response", "mean response time", "ns", lambda one: one.response_mean),
+        ("throughput", "throughput", "per_s", lambda throughput: throughput.throughput),
+        ("response", "mean response time", "ns", lambda throughput: throughput.response_mean),
     )
     for slug, title, unit, of in parts:
         curves = []
         for name, own in group_by(points, _curve_name).items():
             hover = [
-                f"{name}, {one.connections} connections: {wording.estimate_text(of(one))}"
-                for one in own
+                f"{name}, {throughput.connections} connections: "
+                f"{wording.estimate_text(of(throughput))}"
+                for throughput in own
             ]
-            xs = [float(one.connections) for one in own]
-            curves.append(figures.curve_of(name, xs, [of(one) for one in own], hover))
+            xs = [float(throughput.connections) for throughput in own]
+            curves.append(figures.curve_of(name, xs, [of(throughput) for throughput in own], hover))
         figure = figures.lines(
             curves,
             figures.Axis("connections", "count", from_zero=True),
             figures.Axis(title, unit, from_zero=True),
         )
         rows = tuple(
-            (_curve_name(one), str(one.connections), *_cells(of(one)), str(of(one).n))
-            for one in points
+            (
+                _curve_name(throughput),
+                str(throughput.connections),
+                *_cells(of(throughput)),
+                str(of(throughput).n),
+            )
+            for throughput in points
         )
         table = Table(charts.estimate_columns("balancer", "connections"), rows)
         yield Chart(
@@ -117,13 +129,13 @@ def throughput_table(points: Sequence[Throughput]) -> Table:
     )
     rows = tuple(
         (
-            _curve_name(one),
-            str(one.connections),
-            *_cells(one.response_p99),
-            *_cells(one.cpu_per_request),
-            wording.value_text(one.in_flight_ratio),
+            _curve_name(throughput),
+            str(throughput.connections),
+            *_cells(throughput.response_p99),
+            *_cells(throughput.cpu_per_request),
+            wording.value_text(throughput.in_flight_ratio),
         )
-        for one in points
+        for throughput in points
     )
     caption = (
         "Response time p99 of all generators together, CPU time of the balancer per request, and "
@@ -140,13 +152,13 @@ def ratios_table(balance: Balance) -> Table:
     )
     rows = tuple(
         (
-            wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}"),
-            wording.clean(one.reference),
-            str(one.connections),
-            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
-            one.comparison.verdict.word,
+            wording.clean(f"{ratio.balancer}, {wording.plural(ratio.generators, 'generator')}"),
+            wording.clean(ratio.reference),
+            str(ratio.connections),
+            *wording.ratio_cells(ratio.comparison.ratio, ratio.comparison.n_a),
+            ratio.comparison.verdict.word,
         )
-        for one in balance.ratios
+        for ratio in balance.ratios
     )
     caption = (
         "Throughput over that of the other one, paired by round; above 1 is better. Verdicts are "
@@ -161,13 +173,13 @@ def effects_table(balance: Balance) -> Table:
     head = Column.head(texts, ("ratio", "interval", "n"), ("verdict",))
     rows = tuple(
         (
-            wording.clean(one.balancer),
-            f"{one.generators} against 1",
-            str(one.connections),
-            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
-            one.comparison.verdict.word,
+            wording.clean(effect.balancer),
+            f"{effect.generators} against 1",
+            str(effect.connections),
+            *wording.ratio_cells(effect.comparison.ratio, effect.comparison.n_a),
+            effect.comparison.verdict.word,
         )
-        for one in balance.effects
+        for effect in balance.effects
     )
     caption = (
         "Throughput of several generators over that of one with as many connections in all, paired "
@@ -184,15 +196,15 @@ def latencies_table(balance: Balance) -> Table:
     )
     rows = tuple(
         (
-            wording.clean(one.balancer),
-            units.format_value(one.rate_per_s, "per_s"),
-            wording.value_text(one.direct),
-            wording.value_text(one.through),
-            *_cells(one.comparison.difference),
-            wording.value_text(one.network_ratio) if one.network_ratio else "–",
-            str(one.comparison.n_a),
+            wording.clean(latency.balancer),
+            units.format_value(latency.rate_per_s, "per_s"),
+            wording.value_text(latency.direct),
+            wording.value_text(latency.through),
+            *_cells(latency.comparison.difference),
+            wording.value_text(latency.network_ratio) if latency.network_ratio else "–",
+            str(latency.comparison.n_a),
         )
-        for one in balance.latencies
+        for latency in balance.latencies
     )
     caption = (
         "Mean response time directly and through the balancer, paired by round. Network: two round "
@@ -203,10 +215,16 @@ def latencies_table(balance: Balance) -> Table:
 
 
 def _sharing(sharings: Sequence[Sharing]) -> Chart:
-    servers = list(dict.fromkeys(name for one in sharings for name in one.shares))
-    names = [wording.clean(one.balancer) for one in sharings]
+    servers = list(dict.fromkeys(name for sharing in sharings for name in sharing.shares))
+    names = [wording.clean(sharing.balancer) for sharing in sharings]
     parts = [
-        (server, [one.shares[server].value if server in one.shares else 0.0 for one in sharings])
+        (
+            server,
+            [
+                sharing.shares[server].value if server in sharing.shares else 0.0
+                for sharing in sharings
+            ],
+        )
         for server in servers
     ]
     figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
@@ -227,7 +245,7 @@ def _sharing(sharings: Sequence[Sharing]) -> Chart:
 
 
 def _failovers(balance: Balance) -> Iterable[Block]:
-    alike = group_by(balance.failovers, lambda one: (one.balancer, one.failure))
+    alike = group_by(balance.failovers, lambda failover: (failover.balancer, failover.failure))
     for first, *_ in list(alike.values())[:MAX_TIMELINES]:
         yield _timeline(first)
     yield Heading("Failures")
@@ -290,9 +308,9 @@ def _timeline(failover: Failover) -> Chart:
     )
 
 
-def _per_s(one: Failover) -> float:
+def _per_s(failover: Failover) -> float:
     """Intervals a second."""
-    points = one.timeline
+    points = failover.timeline
     return 1 / (points[1].at_s - points[0].at_s) if len(points) > 1 else 1.0
 
 
@@ -317,17 +335,20 @@ def failovers_table(balance: Balance) -> Table:
     )
     rows = tuple(
         (
-            wording.clean(one.balancer),
-            one.failure,
-            str(one.round),
-            f"{one.sent:,}",
-            f"{one.completed:,}",
-            f"{sum(one.errors.values()):,}",
-            f"{one.failed:,}",
-            f"{one.retries:,}",
-            "–" if one.noticed_s is None else units.format_value(one.noticed_s * 1e9, "ns"),
-            ", ".join(f"{count} {kind}" for kind, count in sorted(one.errors.items())) or "none",
+            wording.clean(failover.balancer),
+            failover.failure,
+            str(failover.round),
+            f"{failover.sent:,}",
+            f"{failover.completed:,}",
+            f"{sum(failover.errors.values()):,}",
+            f"{failover.failed:,}",
+            f"{failover.retries:,}",
+            "–"
+            if failover.noticed_s is None
+            else units.format_value(failover.noticed_s * 1e9, "ns"),
+            ", ".join(f"{count} {kind}" for kind, count in sorted(failover.errors.items()))
+            or "none",
         )
-        for one in balance.failovers
+        for failover in balance.failovers
     )
     return Table(head, rows, "Counts of the clients beside the balancer's own.")

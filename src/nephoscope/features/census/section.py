@@ -17,8 +17,8 @@ _PATTERNS = ("", "/", "x", ".")
 
 def build(result: RunResult) -> Section | None:
     """The census of a run that measured several machines."""
-    found = result.part(Census)
-    return section(found) if found is not None and found.machines else None
+    census = result.part(Census)
+    return section(census) if census is not None and census.machines else None
 
 
 def section(census: Census) -> Section:
@@ -45,8 +45,12 @@ def _lead(census: Census) -> str:
     return f"{text}, from {wording.joined(of)}." if of else f"{text}."
 
 
-def _share_cells(one: ModelShare) -> tuple[str, str, str]:
-    return str(one.count), wording.percent(one.share.value, 3), _interval(one.share)
+def _share_cells(model_share: ModelShare) -> tuple[str, str, str]:
+    return (
+        str(model_share.count),
+        wording.percent(model_share.share.value, 3),
+        _interval(model_share.share),
+    )
 
 
 def _interval(estimate: Estimate) -> str:
@@ -57,7 +61,7 @@ def _models(census: Census) -> list[Block]:
     clocks = any(kind.clocks for kind in census.kinds)
     rows: list[tuple[str, ...]] = []
     for kind in census.kinds:
-        own = [(one.model, *_share_cells(one)) for one in kind.models]
+        own = [(model.model, *_share_cells(model)) for model in kind.models]
         own += [(model, "not counted", "", "") for model in kind.uncounted]
         for index, (model, *cells) in enumerate(own):
             clock = kind.clocks.get(model)
@@ -89,7 +93,7 @@ def _models(census: Census) -> list[Block]:
 
 def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, object]:
     """Stacked bars of shares, the interval of each segment as its whisker."""
-    by_bar = [{one.model: one for one in shares} for _, shares in bars]
+    by_bar = [{share.model: share for share in shares} for _, shares in bars]
     models = dict.fromkeys(model for of in by_bar for model in of)
     parts = [(wording.clean(model), [of.get(model) for of in by_bar]) for model in models]
     heights = [(name, [s.share.value if s else 0.0 for s in own]) for name, own in parts]
@@ -102,12 +106,12 @@ def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, obje
             "fillmode": "overlay",
             "fgcolor": "#ffffff",
         }
-        shares = [one.share if one else None for one in own]
+        shares = [model_share.share if model_share else None for model_share in own]
         # Black, because the whiskers lie on bars of every colour.
         trace["error_x"] = figures.error_bars(
-            [one.value if one else 0.0 for one in shares],
-            [one.low if one else None for one in shares],
-            [one.high if one else None for one in shares],
+            [estimate.value if estimate else 0.0 for estimate in shares],
+            [estimate.low if estimate else None for estimate in shares],
+            [estimate.high if estimate else None for estimate in shares],
         ) | {"width": 4, "color": "#000000"}
         trace["customdata"] = [
             figures.text(f"{bar}, {name}: {' '.join(_share_cells(s)[1:])}, {s.count} machines")
@@ -128,9 +132,9 @@ def _places(what: str, groups: Sequence[tuple[InstanceType, Sequence[ShareGroup]
         for group in own:
             of, place = wording.clean(kind.name), wording.clean(group.name)
             bars.append((f"{of}, {place} (n = {group.machines})", group.models))
-            for index, one in enumerate(group.models):
+            for index, model in enumerate(group.models):
                 first = ("", "") if index else (of, place)
-                rows.append((*first, wording.clean(one.model), *_share_cells(one)))
+                rows.append((*first, wording.clean(model.model), *_share_cells(model)))
     if not rows:
         return []
     head = Column.head(("type", what, "CPU model"), ("machines", "share", "interval"))
@@ -220,7 +224,7 @@ def _speed_chart(kind: InstanceType, benches: Sequence[Bench]) -> Chart:
     table = Table(
         (Column("what"), *Column.numbers("speed", "interval", "n")),
         tuple(
-            (name, _plain(one), _interval(one), str(one.n) if one.n else "–") for name, one in rows
+            (name, _plain(row), _interval(row), str(row.n) if row.n else "–") for name, row in rows
         ),
     )
     return Chart(

@@ -161,10 +161,13 @@ def _of_further(lines: Sequence[Compared], *, every: bool) -> list[Block]:
 
 
 def _differences(comparisons: Comparisons, *, every: bool) -> list[Block]:
-    found = comparisons.differences
+    differences = comparisons.differences
     blocks: list[Block] = []
-    if found:
-        rows = [tuple(map(wording.clean, (one.what, one.a, one.b))) for one in found]
+    if differences:
+        rows = [
+            tuple(map(wording.clean, (difference.what, difference.a, difference.b)))
+            for difference in differences
+        ]
         names = wording.joined([row[0] for row in rows[:MAX_DIFFERENCES]])
         more = len(rows) - MAX_DIFFERENCES
         names += f" and {more} more" if more > 0 else ""

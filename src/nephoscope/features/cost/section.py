@@ -80,7 +80,7 @@ def work_section(costs: WorkCosts) -> Section:
         f"{amount(cost.value, costs.currency)} per million {wording.clean(costs.unit)} "
         f"({'no interval' if cost.low is None else f'interval: {amount_interval(cost)}'})."
     )
-    similar = [wording.clean(one.option) for one in costs.costs if one.similar_to_cheapest]
+    similar = [wording.clean(cost.option) for cost in costs.costs if cost.similar_to_cheapest]
     if similar:
         text += f" The intervals do not distinguish {wording.joined(similar)} from it."
     head = (
@@ -88,7 +88,7 @@ def work_section(costs: WorkCosts) -> Section:
         *Column.numbers("per hour", "capacity per s", "interval", "per million", "interval"),
         Column("frontier"),
     )
-    rows = tuple(_work_row(one, costs.currency) for one in costs.costs)
+    rows = tuple(_work_row(cost, costs.currency) for cost in costs.costs)
     caption = f"Objective: {wording.clean(costs.objective)}." if costs.objective else ""
     blocks = (
         Sentence(text, lead=True),
@@ -129,29 +129,29 @@ def _frontier(costs: WorkCosts) -> Chart:
     data = []
     groups = (("on the frontier", True), ("another option has more for less", False))
     for index, (name, wanted) in enumerate(groups):
-        own = [one for one in costs.costs if one.on_frontier is wanted]
+        own = [cost for cost in costs.costs if cost.on_frontier is wanted]
         if not own:
             continue
         colour, _, symbol = palette.style(index)
-        x = [one.capacity_per_s for one in own]
-        y = [one.cost_per_million for one in own]
+        x = [cost.capacity_per_s for cost in own]
+        y = [cost.cost_per_million for cost in own]
         hover = [
-            f"{one.option}: {amount(one.cost_per_million.value, costs.currency)} per million"
-            for one in own
+            f"{cost.option}: {amount(cost.cost_per_million.value, costs.currency)} per million"
+            for cost in own
         ]
         data.append(
             figures.trace(
                 name,
-                [one.value for one in x],
-                [one.value for one in y],
+                [estimate.value for estimate in x],
+                [estimate.value for estimate in y],
                 hover,
                 marker={"color": colour, "symbol": symbol, "size": 10},
                 error_x=figures.interval_bars(x),
                 error_y=figures.interval_bars(y),
             )
         )
-    capacities = [one.capacity_per_s for one in costs.costs]
-    prices = [one.cost_per_million for one in costs.costs]
+    capacities = [cost.capacity_per_s for cost in costs.costs]
+    prices = [cost.cost_per_million for cost in costs.costs]
     x_axis, y_axis = (
         figures.axis_of(figures.Axis(title, "none"), figures.ends_of(estimates))
         for title, estimates in (
@@ -162,8 +162,8 @@ def _frontier(costs: WorkCosts) -> Chart:
     table = Table(
         (Column("option"), *Column.numbers("capacity per s", "per million")),
         tuple(
-            (one.option, f"{one.capacity_per_s.value:.6g}", f"{one.cost_per_million.value:.6g}")
-            for one in costs.costs
+            (cost.option, f"{cost.capacity_per_s.value:.6g}", f"{cost.cost_per_million.value:.6g}")
+            for cost in costs.costs
         ),
     )
     return Chart(
@@ -201,13 +201,13 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
         (Column("model"), *Column.numbers("machines", "share", "speed", "interval")),
         tuple(
             (
-                wording.clean(one.model),
-                "–" if one.machines is None else str(one.machines),
-                wording.percent(one.share, 3),
-                units.format_number(one.speed.value, 4),
-                interval(one.speed),
+                wording.clean(model.model),
+                "–" if model.machines is None else str(model.machines),
+                wording.percent(model.share, 3),
+                units.format_number(model.speed.value, 4),
+                interval(model.speed),
             )
-            for one in analysis.mix
+            for model in analysis.mix
         ),
         f"Mix: {wording.clean(analysis.source)}. Launches of unknown speed: {analysis.rest}.",
     )
@@ -220,8 +220,11 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     yield Table(
         (Column("keep"), Column("cost of the job", True)),
         tuple(
-            (wording.joined(map(wording.clean, one.models)), amount(one.cost, job.currency))
-            for one in analysis.kept_models
+            (
+                wording.joined(map(wording.clean, kept_model.models)),
+                amount(kept_model.cost, job.currency),
+            )
+            for kept_model in analysis.kept_models
         ),
         "Cost with a search until each instance is one of these, with equal parts of the work:",
     )
@@ -229,10 +232,10 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
         (Column("model"), Column("another launch pays above", True)),
         tuple(
             (
-                wording.clean(one.model),
-                "never" if one.rejected_above_h is None else f"{one.rejected_above_h:.4g} h",
+                wording.clean(rule.model),
+                "never" if rule.rejected_above_h is None else f"{rule.rejected_above_h:.4g} h",
             )
-            for one in analysis.stopping
+            for rule in analysis.stopping
         ),
         "Optimal stopping, by the work that is left for an instance (hours of speed 1):",
     )
@@ -261,13 +264,14 @@ def _fleets(analysis: SavingAnalysis) -> Table:
     )
     rows = tuple(
         (
-            one.strategy.replace("_", " "),
-            f"{one.fleets:,}",
-            amount(one.cost, analysis.job.currency),
-            wording.percent(one.saving_ratio, 4),
-            f"{wording.percent(one.low_ratio, 3)} to {wording.percent(one.high_ratio, 3)}",
-            wording.percent(one.losing_ratio, 3) or "0 %",
+            simulated.strategy.replace("_", " "),
+            f"{simulated.fleets:,}",
+            amount(simulated.cost, analysis.job.currency),
+            wording.percent(simulated.saving_ratio, 4),
+            f"{wording.percent(simulated.low_ratio, 3)} to "
+            f"{wording.percent(simulated.high_ratio, 3)}",
+            wording.percent(simulated.losing_ratio, 3) or "0 %",
         )
-        for one in analysis.fleets
+        for simulated in analysis.fleets
     )
     return Table(head, rows, "Simulated fleets:")

@@ -36,8 +36,8 @@ def _row(line: ToolComparison, targets: int) -> tuple[Cell, ...]:
         ", ".join(filter(None, (line.native, wording.factors_text(line.native_factors)))),
         ", ".join(filter(None, (line.tool, wording.factors_text(line.tool_factors)))),
         *(
-            f"{wording.value_text(one)} {wording.interval_text(one)}"
-            for one in (line.native_estimate, line.tool_estimate)
+            f"{wording.value_text(estimate)} {wording.interval_text(estimate)}"
+            for estimate in (line.native_estimate, line.tool_estimate)
         ),
         _difference_text(line.ratio),
         "–" if line.ratio is None else str(line.ratio.n),

@@ -137,4 +137,4 @@ class History:
     @property
     def regressions(self) -> list[str]:
         """Returns the sentences on changes for the worse that were not undone."""
-        return [one.regression for one in self.series if one.regression]
+        return [series.regression for series in self.series if series.regression]

@@ -59,8 +59,8 @@ def section(history: History) -> Section:
 
 def lead(history: History) -> str:
     """Returns the outcome in one sentence."""
-    changes = sum(len(one.changes) for one in history.series)
-    runs = len({point.run for one in history.series for point in one.points})
+    changes = sum(len(series.changes) for series in history.series)
+    runs = len({point.run for series in history.series for point in series.points})
     outcome = (
         f"{wording.plural(changes, 'change point')} in {len(history.series)} series of "
         f"{wording.plural(runs, 'run')}"
@@ -88,16 +88,16 @@ def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
     yield _chart(series, number)
     if series.changes:
         yield Items(tuple(_item(series, change) for change in series.changes))
-    facts = [one for one in series.annotations if one.fact != MACHINE]
+    facts = [change for change in series.annotations if change.fact != MACHINE]
     if facts:
         rows = tuple(
             (
-                _moment_of(series, one.run, one.at_s),
-                one.fact,
-                wording.clean(one.before),
-                wording.clean(one.after) + (" (new baseline)" if one.resets else ""),
+                _moment_of(series, fact.run, fact.at_s),
+                fact.fact,
+                wording.clean(fact.before),
+                wording.clean(fact.after) + (" (new baseline)" if fact.resets else ""),
             )
-            for one in facts
+            for fact in facts
         )
         yield Table(Column.texts(_time_title(series), "Changed", "Before", "After"), rows)
     if series.untested:
@@ -125,7 +125,10 @@ def _item(series: SeriesHistory, change: ChangePoint) -> Item:
     details = (
         when,
         *(f"At the same time: {text}" for text in change.simultaneous),
-        *(f"Repetition {one.run}: {one.status}. {one.sentence}" for one in change.repetitions),
+        *(
+            f"Repetition {confirming.run}: {confirming.status}. {confirming.sentence}"
+            for confirming in change.repetitions
+        ),
     )
     step = ""
     if change.status == "suspected" and series.has_times:
@@ -174,7 +177,7 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     data = []
     for part in _unbroken(series):
         estimates = [point.estimate for point in part]
-        values = [one.value for one in estimates]
+        values = [estimate.value for estimate in estimates]
         hover = [
             f"{_moment_of(series, point.run, point.at_s)}, {point.run}: "
             f"{wording.estimate_text(point.estimate)}"
@@ -189,7 +192,10 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
             line={"color": colour, "width": 1},
             marker={"color": colour, "symbol": symbol, "size": 5},
         )
-        lows, highs = [one.low for one in estimates], [one.high for one in estimates]
+        lows, highs = (
+            [estimate.low for estimate in estimates],
+            [estimate.high for estimate in estimates],
+        )
         if any(end is not None for end in (*lows, *highs)):
             drawn["error_y"] = figures.error_bars(values, lows, highs) | {"color": colour}
         data.append(drawn)
@@ -211,9 +217,9 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     for change in series.changes:
         x = _x(series, change.run, change.at_s)
         marks.setdefault(x, []).append(change.direction)
-    for one in series.annotations:
-        if one.fact != MACHINE:
-            marks.setdefault(_x(series, one.run, one.at_s), []).append(one.fact)
+    for change in series.annotations:
+        if change.fact != MACHINE:
+            marks.setdefault(_x(series, change.run, change.at_s), []).append(change.fact)
     for x, labels in marks.items():
         figures.vertical(layout, x, ", ".join(labels), log=False)
     return {"data": data, "layout": layout}
@@ -240,16 +246,16 @@ def _unbroken(series: SeriesHistory) -> list[list[HistoryPoint]]:
 def _forecast_table(forecasts: Sequence[WeekForecast]) -> Table:
     rows = tuple(
         (
-            f"{moment(one.start_s)[:10]} to {moment(one.end_s)[:10]}",
-            one.hours,
-            wording.value_text(one.estimate),
-            wording.interval_text(one.estimate),
+            f"{moment(forecast.start_s)[:10]} to {moment(forecast.end_s)[:10]}",
+            forecast.hours,
+            wording.value_text(forecast.estimate),
+            wording.interval_text(forecast.estimate),
             ""
-            if one.observed_median is None
-            else units.format_value(one.observed_median, one.estimate.unit),
-            f"{one.inside} of {one.observed}" if one.observed else "",
+            if forecast.observed_median is None
+            else units.format_value(forecast.observed_median, forecast.estimate.unit),
+            f"{forecast.inside} of {forecast.observed}" if forecast.observed else "",
         )
-        for one in forecasts
+        for forecast in forecasts
     )
     level = 100 * forecasts[0].estimate.confidence
     head = (

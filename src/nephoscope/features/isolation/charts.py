@@ -107,11 +107,11 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
     for response in drawn:
         label = tables.resource_name(response.resource) + tables.concurrent(response.neighbours)
         points = [point for point in response.points if point.factor is not None]
-        at = [point.achieved.value if point.achieved else point.asked for point in points]
+        at = [point.achieved.value if point.achieved else point.requested for point in points]
         point_factors = [wording.plain(point.factor) for point in points if point.factor]
         hover = [
             (
-                f"{label}, requested {100 * point.asked:g} %, achieved {100 * x:.3g} %: "
+                f"{label}, requested {100 * point.requested:g} %, achieved {100 * x:.3g} %: "
                 f"{wording.estimate_text(factor)}"
             )
             for point, x, factor in zip(points, at, point_factors, strict=True)
@@ -129,7 +129,7 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -
         rows += [
             (
                 label,
-                f"{100 * point.asked:g} %",
+                f"{100 * point.requested:g} %",
                 "–" if point.achieved is None else wording.estimate_text(point.achieved),
                 *wording.ratio_cells(factor),
             )
@@ -207,4 +207,4 @@ def _phases(cell: Cell) -> dict[str, list[float]]:
     }
     if sides[BEFORE] or sides[AFTER]:
         return sides
-    return {BASELINE: [triple.quiet for triple in cell.rounds], DURING: sides[DURING]}
+    return {BASELINE: [triple.baseline for triple in cell.rounds], DURING: sides[DURING]}

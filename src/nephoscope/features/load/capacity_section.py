@@ -34,10 +34,10 @@ def section(result: CapacityResult) -> Section:
                 (Column("rate"), *Column.numbers("trials", "objective met", "sender late")),
                 tuple(
                     (
-                        units.format_value(one.rate_per_s, "per_s"),
-                        *map(str, (one.trials, one.met, one.sender_late)),
+                        units.format_value(trial_rate.rate_per_s, "per_s"),
+                        *map(str, (trial_rate.trials, trial_rate.met, trial_rate.sender_late)),
                     )
-                    for one in result.tried
+                    for trial_rate in result.tried
                 ),
                 "Trials by rate.",
             ),
@@ -49,9 +49,9 @@ def _stages(result: CapacityResult) -> Chart:
     """Rates of each stage, and the interval of the capacity after it."""
     places = range(len(result.stages))
     colour, _, symbol = palette.style(0)
-    medians = [one.capacity_per_s for one in result.stages]
-    lows = [one.low_per_s for one in result.stages]
-    highs = [one.high_per_s for one in result.stages]
+    medians = [stage.capacity_per_s for stage in result.stages]
+    lows = [stage.low_per_s for stage in result.stages]
+    highs = [stage.high_per_s for stage in result.stages]
     data = [
         figures.trace(
             "capacity so far",
@@ -62,9 +62,9 @@ def _stages(result: CapacityResult) -> Chart:
             error_y=figures.error_bars(medians, lows, highs) | {"color": colour},
         )
     ]
-    trials = [(place + _APART, one) for place in places for one in result.stages[place].trials]
+    trials = [(place + _APART, trial) for place in places for trial in result.stages[place].trials]
     data += _marks(trials)
-    rates = [one.rate_per_s for _, one in trials] + lows + highs
+    rates = [trial.rate_per_s for _, trial in trials] + lows + highs
     figure = {
         "data": data,
         "layout": figures.layout(
@@ -81,9 +81,9 @@ def _stages(result: CapacityResult) -> Chart:
             str(number),
             *(
                 ", ".join(
-                    units.format_value(one.rate_per_s, "per_s")
-                    for one in stage.trials
-                    if one.met == met
+                    units.format_value(trial.rate_per_s, "per_s")
+                    for trial in stage.trials
+                    if trial.met == met
                 )
                 or "–"
                 for met in (True, False)
@@ -101,10 +101,10 @@ def _stages(result: CapacityResult) -> Chart:
 def _latencies(result: CapacityResult) -> Chart:
     """Latency of each trial at the objective's percentile, with the limit and the capacity."""
     percentile = result.objective.split(" ")[0]
-    trials = [one for stage in result.stages for one in stage.trials]
-    timed = [one for one in trials if one.latency_ns is not None]
-    rates = [one.rate_per_s for one in trials]
-    data = _marks([(one.rate_per_s, one) for one in timed], of_latency=True)
+    trials = [trial for stage in result.stages for trial in stage.trials]
+    timed = [trial for trial in trials if trial.latency_ns is not None]
+    rates = [trial.rate_per_s for trial in trials]
+    data = _marks([(outcome.rate_per_s, outcome) for outcome in timed], of_latency=True)
     ends = [min(rates), max(rates)]
     data.append(
         figures.trace(
@@ -116,7 +116,7 @@ def _latencies(result: CapacityResult) -> Chart:
             line={"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},
         )
     )
-    latencies = [one.latency_ns for one in timed if one.latency_ns is not None]
+    latencies = [outcome.latency_ns for outcome in timed if outcome.latency_ns is not None]
     layout = figures.layout(
         figures.axis_of(figures.Axis("rate", "per_s", log=True), rates),
         figures.axis_of(
@@ -128,11 +128,11 @@ def _latencies(result: CapacityResult) -> Chart:
         figures.vertical(layout, result.capacity_per_s.value, "capacity", log=True)
     rows = tuple(
         (
-            units.format_value(one.rate_per_s, "per_s"),
-            "–" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"),
-            "met" if one.met else "missed",
+            units.format_value(trial.rate_per_s, "per_s"),
+            "–" if trial.latency_ns is None else units.format_value(trial.latency_ns, "ns"),
+            "met" if trial.met else "missed",
         )
-        for one in sorted(trials, key=lambda one: one.rate_per_s)
+        for trial in sorted(trials, key=lambda outcome: outcome.rate_per_s)
     )
     head = (Column("rate"), Column(f"latency {percentile}", numeric=True), Column("objective"))
     failed = len(trials) - len(timed)
@@ -153,18 +153,22 @@ def _marks(
     """A point for each trial, apart where it missed the objective."""
     data = []
     for name, place, symbol in (_MET, _MISSED):
-        own = [(x, one) for x, one in trials if one.met == (name == _MET[0])]
+        own = [(x, trial) for x, trial in trials if trial.met == (name == _MET[0])]
         hover = [
-            f"{units.format_value(one.rate_per_s, 'per_s')}: "
-            + ("failed" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"))
-            + (", sender late" if one.is_sender_late else "")
-            for _, one in own
+            f"{units.format_value(outcome.rate_per_s, 'per_s')}: "
+            + (
+                "failed"
+                if outcome.latency_ns is None
+                else units.format_value(outcome.latency_ns, "ns")
+            )
+            + (", sender late" if outcome.is_sender_late else "")
+            for _, outcome in own
         ]
         data.append(
             figures.trace(
                 name,
                 [x for x, _ in own],
-                [one.latency_ns if of_latency else one.rate_per_s for _, one in own],
+                [outcome.latency_ns if of_latency else outcome.rate_per_s for _, outcome in own],
                 hover,
                 marker={"color": palette.COLOURS[place], "symbol": symbol, "size": 7},
             )

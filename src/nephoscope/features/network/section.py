@@ -215,23 +215,24 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
 def _violins(metric: str, types: Sequence[TypeValues]) -> Chart:
     unit = types[0].median.unit
     groups = [
-        violins.ViolinGroup(wording.clean(one.instance_type), metric, one.values) for one in types
+        violins.ViolinGroup(wording.clean(type_values.instance_type), metric, type_values.values)
+        for type_values in types
     ]
     rows = tuple(
         (
-            one.place,
-            str(len(one.values)),
-            *(units.format_value(of(one.values), unit) for of in (min, max)),
+            group.place,
+            str(len(group.values)),
+            *(units.format_value(of(group.values), unit) for of in (min, max)),
         )
-        for one in groups
+        for group in groups
     )
     axis = figures.Axis(metric, unit, from_zero=True)
     return Chart(
         f"network-groups-{wording.slug(metric)}",
         f"{metric.capitalize()} by instance type",
-        violins.violins([one.place for one in groups], [metric], groups, axis),
+        violins.violins([group.place for group in groups], [metric], groups, axis),
         Table(Column.head(("type",), ("n", "minimum", "maximum")), rows),
-        f"All {sum(len(one.values) for one in types):,} values are drawn.",
+        f"All {sum(len(type_values.values) for type_values in types):,} values are drawn.",
     )
 
 

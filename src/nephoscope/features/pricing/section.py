@@ -47,8 +47,10 @@ def _tariff_blocks(analysis: TariffAnalysis) -> Iterator[Block]:
     yield Table(head, rows, "Bill of a client for a month:")
     yield Heading("Gains of cheats")
     names = [bill.name for bill in analysis.bills]
-    cheats = list(dict.fromkeys((one.cheat, one.by) for one in analysis.cheats))
-    gains = {(one.cheat, one.client_class, one.rule): one.gain_ratio for one in analysis.cheats}
+    cheats = list(dict.fromkeys((cheat.cheat, cheat.by) for cheat in analysis.cheats))
+    gains = {
+        (cheat.cheat, cheat.client_class, cheat.rule): cheat.gain_ratio for cheat in analysis.cheats
+    }
     yield Table(
         (*Column.texts("cheat", "class"), *Column.numbers(*RULES)),
         tuple(
@@ -92,7 +94,7 @@ def _utility_blocks(analysis: UtilityAnalysis) -> Iterator[Block]:
         *Column.texts("Pareto", "excluded"),
     )
     currency = analysis.currency
-    yield Table(head, tuple(_utility_row(one, currency) for one in analysis.offers))
+    yield Table(head, tuple(_utility_row(offer, currency) for offer in analysis.offers))
     weights = ", ".join(f"{name} {weight:.4g}" for name, weight in analysis.weights.items())
     text = f"Weights: {wording.clean(weights)}."
     if analysis.consistency_ratio is not None:
@@ -128,8 +130,8 @@ def _curves(analysis: UtilityAnalysis) -> Iterator[Chart]:
     """A curve of each parameter, with the offers on it."""
     for number, curve in enumerate(analysis.curves):
         points = [
-            (one.offer, one.values[curve.parameter], one.utilities[curve.parameter])
-            for one in analysis.offers
+            (offer.offer, offer.values[curve.parameter], offer.utilities[curve.parameter])
+            for offer in analysis.offers
         ]
         figure = figures.lines(
             [figures.Curve("utility", curve.values, curve.utilities)],

@@ -28,7 +28,7 @@ from nephoscope.report.blocks import (
 from nephoscope.stats.statistics.values import percent
 
 MAX_DOTS = 40
-SHOWN = 20
+MAX_SHOWN = 20
 """Alternatives that a table shows of many."""
 COLUMNS = 8
 """Alternatives up to which each has a column and a chart."""
@@ -81,7 +81,7 @@ def ranks_section(ranking: Ranking, every: bool = False) -> Section:
     return Section("ranks", "Ranks", (table, *_remarks(ranking)))
 
 
-def _best_names(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
+def _best_names(ranking: Ranking, every: bool, most: int = MAX_SHOWN) -> list[str]:
     """The alternatives that a page shows: all in their order, or of many the best ones."""
     if len(ranking.alternatives) <= most:
         return list(ranking.alternatives)
@@ -91,8 +91,8 @@ def _best_names(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
     return order if every else order[:most]
 
 
-def _more(ranking: Ranking, shown: int) -> str:
-    rest = len(ranking.alternatives) - shown
+def _more(ranking: Ranking, printed_n: int) -> str:
+    rest = len(ranking.alternatives) - printed_n
     return f" {rest:,} more: --all prints them, --json has them." if rest > 0 else ""
 
 
@@ -134,7 +134,7 @@ def _overall(ranking: Ranking, every: bool) -> Iterator[Block]:
     columns.append(
         (Column("Front", True, roomy=True), lambda cell: "yes" if cell.on_pareto_front else "no")
     )
-    best = cells if every else cells[:SHOWN]
+    best = cells if every else cells[:MAX_SHOWN]
     rows = tuple(tuple(text(cell) for _, text in columns) for cell in best)
     yield Table(
         tuple(column for column, _ in columns),
@@ -329,7 +329,7 @@ def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, .
         rest = [row for row in own if row.kind != "value"]
         title = wording.clean(parameter)
         kinds = {row.kind for row in own}
-        few = len(ranking.alternatives) <= SHOWN
+        few = len(ranking.alternatives) <= MAX_SHOWN
         lines = [(labels[id(row)], marks(row, _mark)) for row in values]
         if few and len(values) > 1 and "average" not in kinds:
             lines.append(("Average", _over_rows(values, positions, _interval_of)))

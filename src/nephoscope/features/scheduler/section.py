@@ -54,8 +54,8 @@ def build(result: RunResult) -> Section | None:
     keys = selection.histogram_keys(
         result, instruments.CPU_GAPS, lambda name: name.startswith("gap_length")
     )
-    found = result.part(SchedulerVerdicts)
-    schedulers = found.targets if found is not None else ()
+    verdicts = result.part(SchedulerVerdicts)
+    schedulers = verdicts.targets if verdicts is not None else ()
     if not metrics and not gaps and not keys and not schedulers:
         return None
     blocks: list[Block] = [
@@ -108,11 +108,11 @@ def scheduler_blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
 def _verdicts(schedulers: Sequence[Scheduler]) -> Table:
     rows = tuple(
         (
-            pictures.name_of(one),
-            one.word.value,
-            *map(_short, (one.fit.share, one.fit.slice_ns, one.fit.period_ns)),
+            pictures.name_of(scheduler),
+            scheduler.word.value,
+            *map(_short, (scheduler.fit.share, scheduler.fit.slice_ns, scheduler.fit.period_ns)),
         )
-        for one in schedulers
+        for scheduler in schedulers
     )
     head = (*Column.texts("target", "verdict"), *Column.numbers("share", "slice", "period"))
     return Table(head, rows)
@@ -138,12 +138,14 @@ def _verdict_blocks(scheduler: Scheduler, number: int) -> list[Block]:
 def _fit_table(fit: Fit) -> list[Block]:
     named = {"share": fit.share, "slice per period": fit.slice_ns, "period": fit.period_ns}
     rows = tuple(
-        (name, *wording.estimate_cells(found)) for name, found in named.items() if found is not None
+        (name, *wording.estimate_cells(estimate))
+        for name, estimate in named.items()
+        if estimate is not None
     )
     return [Table(charts.estimate_columns("fitted"), rows)] if rows else []
 
 
-def _obtained(one: Scheduler) -> list[Block]:
+def _obtained(scheduler: Scheduler) -> list[Block]:
     rows = tuple(
         (
             pictures.KINDS.get(obtained.window, wording.clean(obtained.window)),
@@ -152,7 +154,7 @@ def _obtained(one: Scheduler) -> list[Block]:
             ", ".join(wording.percent(share, 3) for share in obtained.share),
             *wording.estimate_cells(obtained.total),
         )
-        for obtained in one.per_cpu
+        for obtained in scheduler.per_cpu
     )
     head = Column.head(("observation", "CPU"), ("loops", "share of each", "total", "interval", "n"))
     return [Table(head, rows, "Share of each CPU:")] if rows else []

@@ -163,9 +163,9 @@ def _weeks(by_day: Mapping[date, float]) -> dict[str, Any]:
     for day, seconds in by_day.items():
         monday = day - timedelta(days=day.weekday())
         weeks[monday] = weeks.get(monday, 0.0) + seconds
-    shown = sorted(sorted(weeks, key=lambda monday: -weeks[monday])[:MAX_WEEKS])
+    drawn_weeks = sorted(sorted(weeks, key=lambda monday: -weeks[monday])[:MAX_WEEKS])
     squares = {}
-    for row, monday in enumerate(shown):
+    for row, monday in enumerate(drawn_weeks):
         for column in range(7):
             day = monday + timedelta(days=column)
             seconds = by_day.get(day, 0.0)
@@ -174,7 +174,7 @@ def _weeks(by_day: Mapping[date, float]) -> dict[str, Any]:
             depth = heat_maps.DEEPEST ** min(1.0, seconds / _DEEPEST_S)
             hover = f"{day}: {units.format_duration(seconds) if seconds else 'no downtime'}"
             squares[row, column] = heat_maps.Square(lines, hover, depth if seconds else None)
-    names = [f"from {monday.day} {monday:%b}" for monday in shown]
+    names = [f"from {monday.day} {monday:%b}" for monday in drawn_weeks]
     return heat_maps.grid(names, ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), squares)
 
 

@@ -26,7 +26,9 @@ _ROWS = 40
 def section(analysis: TrafficAnalysis) -> Section:
     """Returns the section of all sources."""
     blocks = [
-        block for number, one in enumerate(analysis.traffic) for block in _blocks(one, number)
+        block
+        for number, traffic in enumerate(analysis.traffic)
+        for block in _blocks(traffic, number)
     ]
     return Section("traffic", "Traffic shape and radio energy", tuple(blocks))
 
@@ -66,7 +68,7 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
             phases.append((phase.phase, *times, *energies, _watts(phase.mean_w)))
         head = Column.head(("phase",), ("start", "duration", "radio", "playback", "mean"))
         yield Table(head, thin(phases, _ROWS))
-    sources = dict.fromkeys(one.source for one in analysis.energies)
+    sources = dict.fromkeys(energy.source for energy in analysis.energies)
     yield from items(
         [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
     )

@@ -37,9 +37,9 @@ def build(result: RunResult) -> Section | None:
         return None
     states = {True: "lost and not retried", False: "unreachable for a while"}
     lost = (
-        f"{one.target} was {states[one.given_up]}: "
-        f"{wording.plural(one.trials, 'trial')} not measured. {one.sentence}"
-        for one in execution.lost
+        f"{lost_target.target} was {states[lost_target.is_abandoned]}: "
+        f"{wording.plural(lost_target.trials, 'trial')} not measured. {lost_target.sentence}"
+        for lost_target in execution.lost
     )
     notes = [Item(wording.clean(text), "warning") for text in (*execution.warnings, *lost)]
     if execution.tried_again:
@@ -60,22 +60,22 @@ def _counters(result: RunResult) -> list[Block]:
     """The counters beside the trials; those that nothing shows in one sentence."""
     counters = result.part(TrialCounters)
     lines = counters.lines if counters is not None else ()
-    shown = [one for one in lines if one.median is not None and one.maximum is not None]
-    if not shown:
+    measured = [line for line in lines if line.median is not None and line.maximum is not None]
+    if not measured:
         return []
-    several = len({one.target for one in lines}) > 1
+    several = len({line.target for line in lines}) > 1
     rows = tuple(
         (
-            wording.clean(f"{one.target}: {one.name}" if several else one.name),
-            units.format_value(one.median or 0.0, one.unit),
-            units.format_value(one.maximum or 0.0, one.unit),
-            str(one.n),
+            wording.clean(f"{counter.target}: {counter.name}" if several else counter.name),
+            units.format_value(counter.median or 0.0, counter.unit),
+            units.format_value(counter.maximum or 0.0, counter.unit),
+            str(counter.n),
         )
-        for one in shown
+        for counter in measured
     )
     columns = (Column("counter"), *Column.numbers("median", "maximum", "n"))
     blocks: list[Block] = [Heading("System counters during trials"), Table(columns, rows)]
-    hidden = dict.fromkeys(f"{one.name}: {one.why_missing}" for one in lines if one.why_missing)
+    hidden = dict.fromkeys(f"{line.name}: {line.why_missing}" for line in lines if line.why_missing)
     if hidden:
         blocks.append(Sentence(wording.clean(f"Unavailable counters: {'; '.join(hidden)}.")))
     return blocks
@@ -89,7 +89,7 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
     for phase in PHASES:
         own = [by_key.get((benchmark, phase)) for benchmark in benchmarks]
         if any(own):
-            parts.append((phase, tuple(float(one.total_ns) if one else 0.0 for one in own)))
+            parts.append((phase, tuple(float(phase.total_ns) if phase else 0.0 for phase in own)))
     figure = figures.stacked(benchmarks, parts, figures.Axis("total time", "ns"))
     rows = tuple(
         (

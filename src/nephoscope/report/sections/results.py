@@ -43,8 +43,8 @@ def build(result: RunResult) -> Section | None:
     # By identity: two lines may be equal in all that a comparison sees.
     steps = selection.ladder_steps(result, headline)
     headline = [metric for metric in headline if steps.get(id(metric)) != ""]
-    shown = {id(metric) for metric in headline}
-    rest = [metric for metric in result.metrics if id(metric) not in shown]
+    headline_ids = {id(metric) for metric in headline}
+    rest = [metric for metric in result.metrics if id(metric) not in headline_ids]
     levels = sorted({metric.estimate.confidence for metric in result.metrics})
     level = wording.joined(map(wording.percent, levels))
     how_to_read = (
@@ -88,12 +88,12 @@ def _table(
         )
         for metric in metrics
     )
-    told = [
+    notes = [
         f"Common settings of {wording.clean(benchmark)}: {text}"
         for benchmark, own in common.items()
         if (text := wording.factors_text(own))
     ]
-    caption = ". ".join(part for part in (title, *told) if part)
+    caption = ". ".join(part for part in (title, *notes) if part)
     table = Table(_COLUMNS, rows, caption=caption, collapsed=collapsed)
     return [table, *(Sentence(text) for text in marks.notes())]
 
