@@ -39,8 +39,10 @@ def page(commands_schema: Mapping[str, Any]) -> str:
     lines += ["| command | with | document |", "|---|---|---|"]
     for name, record in command.records(registered.program()).items():
         for option, document in record.prints.items():
-            given = f"`{option}`" if option else ""
-            lines.append(f"| `nephoscope {name} --json` | {given} | {document_link(document)} |")
+            option_text = f"`{option}`" if option else ""
+            lines.append(
+                f"| `nephoscope {name} --json` | {option_text} | {document_link(document)} |"
+            )
     lines += ["", "## Files", "", "| schema | describes |", "|---|---|"]
     lines += [
         f"| [{name}]({SCHEMAS}/{name}.schema.json) | {meaning} |" for name, meaning in FILES.items()

@@ -256,12 +256,15 @@ mod tests {
     #[test]
     fn wrong_times_and_folders_are_reported() {
         let cgroup = PathBuf::from("/nowhere");
-        for (slice_ns, period_ns, said) in
+        for (slice_ns, period_ns, wanted_text) in
             [(100, 1000, "is no reservation"), (3000, 2000, "is no"), (2000, 3000, "no control")]
         {
             let error = check(&GroupReservation { cgroup: cgroup.clone(), slice_ns, period_ns })
                 .unwrap_err();
-            assert!(error.message.contains(said) && error.kind == FailureKind::Usage, "{error}");
+            assert!(
+                error.message.contains(wanted_text) && error.kind == FailureKind::Usage,
+                "{error}"
+            );
         }
     }
 

@@ -23,9 +23,9 @@ pub fn obtained(loops: &[LoopGaps], long_ns: u64) -> Option<f64> {
         let long = cycle.gaps.iter().filter(|(start, end)| end - start >= long_ns);
         long.map(|(_, end)| *end).filter(|end| common.contains(end)).collect()
     };
-    let refills = loops.iter().map(ends).max_by_key(Vec::len)?;
-    let (from, to) = (*refills.first()?, *refills.last()?);
-    if refills.len() < 3 || to <= from {
+    let replenishments = loops.iter().map(ends).max_by_key(Vec::len)?;
+    let (from, to) = (*replenishments.first()?, *replenishments.last()?);
+    if replenishments.len() < 3 || to <= from {
         return None;
     }
     let lost = |(start, end): &(u64, u64)| (*end).min(to).saturating_sub((*start).max(from)) as f64;

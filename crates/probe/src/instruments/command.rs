@@ -281,7 +281,7 @@ fn program(trial: &Trial, name: &str) -> Result<Program> {
             "Write it as a list of one text, or leave `shell` out.",
         ));
     };
-    Ok(find_program(trial, &[shell.as_slice(), &["-c", line]].concat())?.called(first_line(line)))
+    Ok(find_program(trial, &[shell.as_slice(), &["-c", line]].concat())?.labelled(first_line(line)))
 }
 
 fn find_program(trial: &Trial, argv: &[&str]) -> Result<Program> {

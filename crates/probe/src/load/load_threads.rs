@@ -257,7 +257,9 @@ fn worker_loop<W: Work>(
                 own_counters.bits.store(bits, Ordering::Relaxed);
             }
             // In pieces: the load may be over before a long period is.
-            CycleStep::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns).min(CHECK_INTERVAL_NS)),
+            CycleStep::SleepUntil(at_ns) => {
+                nap(at_ns.saturating_sub(now_ns).min(CHECK_INTERVAL_NS))
+            }
         }
     }
     Ok(())

@@ -11,8 +11,8 @@ pub fn section(files: &Files) -> Section {
     let mut section = Section::new("disks");
     match files.names("/sys/block") {
         Ok(names) => {
-            let shown = names.iter().filter(|name| !is_empty(files, name));
-            section.list("devices", shown.map(|name| device(files, name)).collect());
+            let drives = names.iter().filter(|name| !is_empty(files, name));
+            section.list("devices", drives.map(|name| device(files, name)).collect());
         }
         Err(reason) => section.put::<()>("devices", Err(reason)),
     }

@@ -116,8 +116,9 @@ impl<'a> Reception<'a> {
         let mut polls: Vec<_> =
             all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
         // SAFETY: as many valid entries as are counted.
-        let ready =
-            unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, CHECK_INTERVAL_MS) };
+        let ready = unsafe {
+            libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, CHECK_INTERVAL_MS)
+        };
         polls.iter().map(|poll| ready > 0 && poll.revents != 0).collect()
     }
 

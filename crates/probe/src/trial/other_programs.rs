@@ -103,7 +103,12 @@ mod tests {
     use super::*;
     use nephoscope_linux::captured::Captured;
 
-    fn read(captured: &Captured, cpu: Option<&CpuTimes>, vmstat: &str, own: Option<i64>) -> OtherProgramUse {
+    fn read(
+        captured: &Captured,
+        cpu: Option<&CpuTimes>,
+        vmstat: &str,
+        own: Option<i64>,
+    ) -> OtherProgramUse {
         let files = captured.files();
         OtherProgramUse::read(&files, whole_kernel(&files), cpu, vmstat, own)
     }

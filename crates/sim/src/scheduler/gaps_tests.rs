@@ -257,12 +257,12 @@ fn invalid_scenarios_are_refused_in_one_sentence() {
         ),
     ];
     for (text, wanted) in cases {
-        let said = refused(text);
-        assert!(said.contains(wanted) && !said.contains('\n'), "{said}");
+        let sentence = refused(text);
+        assert!(sentence.contains(wanted) && !sentence.contains('\n'), "{sentence}");
     }
     let two = scenario("linux", 1, r#""vms": {"a": {}, "b": {}}"#);
-    let said = gaps::run(&two, None, &one_second_window(), 1).unwrap_err().to_string();
-    assert!(said.contains("a, b"), "{said}");
+    let sentence = gaps::run(&two, None, &one_second_window(), 1).unwrap_err().to_string();
+    assert!(sentence.contains("a, b"), "{sentence}");
     assert!(gaps::run(&two, Some("c"), &one_second_window(), 1).is_err());
     let config = GapConfig { cpus: vec![1], ..one_second_window() };
     assert!(gaps::run(&two, Some("a"), &config, 1).unwrap_err().message.contains("CPU 1"));

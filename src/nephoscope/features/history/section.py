@@ -217,9 +217,10 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     for change in series.changes:
         x = _x(series, change.run, change.at_s)
         marks.setdefault(x, []).append(change.direction)
-    for change in series.annotations:
-        if change.fact != MACHINE:
-            marks.setdefault(_x(series, change.run, change.at_s), []).append(change.fact)
+    for fact_change in series.annotations:
+        if fact_change.fact != MACHINE:
+            at = _x(series, fact_change.run, fact_change.at_s)
+            marks.setdefault(at, []).append(fact_change.fact)
     for x, labels in marks.items():
         figures.vertical(layout, x, ", ".join(labels), log=False)
     return {"data": data, "layout": layout}

@@ -7,10 +7,14 @@ use super::samples::{direction_factors, directions, emit_intervals, emit_used_cp
 use super::TransferTask;
 use crate::error::Result;
 use crate::net::udp::losses::wilson;
-use crate::net::variation::KEPT;
+use crate::net::variation::MAX_TRANSITS;
 use crate::trial::{factors, Trial};
 
-pub fn emit(trial: &mut Trial, task: &TransferTask, sides: &TwoSided<UdpTransferStats>) -> Result<()> {
+pub fn emit(
+    trial: &mut Trial,
+    task: &TransferTask,
+    sides: &TwoSided<UdpTransferStats>,
+) -> Result<()> {
     for (direction, sender, receiver) in directions(task, sides) {
         let (sent, received) = (&sender.sent, &receiver.received);
         let interval = wilson(sent.packets - received.packets, sent.packets);
@@ -54,8 +58,8 @@ fn emit_distributions(trial: &mut Trial, direction: &str, received: &ReceivedSta
     ] {
         trial.out.emit_pairs(metric, pairs.iter().copied(), &direction_factors(direction))?;
     }
-    if !received.pdv.is_empty() && received.packets > KEPT as u64 {
-        trial.out.note(format!("pdv_ns has the first {KEPT} datagrams of each direction."));
+    if !received.pdv.is_empty() && received.packets > MAX_TRANSITS as u64 {
+        trial.out.note(format!("pdv_ns has the first {MAX_TRANSITS} datagrams of each direction."));
     }
     let variation = received.blocks.variation();
     trial

@@ -71,7 +71,7 @@ impl Program {
     }
 
     /// The same program under another name in sentences.
-    pub fn called(self, words: String) -> Self {
+    pub fn labelled(self, words: String) -> Self {
         Self { words, ..self }
     }
 

@@ -254,7 +254,7 @@ fn changes(sites: &[usize], kept_sites: &[usize], free: &[usize], max: usize) ->
     let candidates: Vec<usize> =
         free.iter().copied().filter(|site| !sites.contains(site)).collect();
     let without = |site: &usize| -> Vec<usize> {
-        sites.iter().copied().filter(|kept| kept != site).collect()
+        sites.iter().copied().filter(|member| member != site).collect()
     };
     let mut all = Vec::new();
     for site in sites.iter().filter(|site| !kept_sites.contains(site)) {

@@ -125,7 +125,7 @@ impl Fair {
     }
 
     /// Returns the machines that have a quota, and when it is refilled first.
-    pub fn refills(&self) -> impl Iterator<Item = (usize, Nanos)> + '_ {
+    pub fn replenishments(&self) -> impl Iterator<Item = (usize, Nanos)> + '_ {
         let first = |pool: &GlobalPool| match pool.quota.phase_ns {
             0 => pool.quota.period_ns,
             phase => phase,

@@ -66,7 +66,7 @@ impl Linux {
         let servers: Vec<_> = host.vcpus().into_iter().map(server).collect();
         let vms = host.domains.len();
         let mut timers: Vec<(Nanos, usize)> =
-            fair.refills().map(|(vm, first)| (first, refill_timer(vm))).collect();
+            fair.replenishments().map(|(vm, first)| (first, refill_timer(vm))).collect();
         for (vcpu, server) in servers.iter().enumerate() {
             timers.extend(server.as_ref().map(|server| (server.deadline, 2 * vms + vcpu)));
         }
