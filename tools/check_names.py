@@ -9,6 +9,7 @@ but the names of `STORED`, which plans and stored runs have.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ SENTENCE_WORDS = 5
 REFUSED_PHRASES = re.compile(
     r"\b(?:shelf|sightings?|crowd(?:ed|ing)|strangers?|mistakes?|begin anew|cries wolf|in short"
     r"|luck|a look|finely|how sure|keepers?|ours|theirs|asked for and not given"
-    r"|what stood beside|trials that do not count|what is odd about it|what it delivers"
+    r"|what stood beside|trials that do not count|what is odd about it"
     r"|loads that prove that they ran|a machine among others|tools? of others)\b",
     re.IGNORECASE,
 )
@@ -48,6 +49,7 @@ _RUST_VARIANTS = frozenset({"Other", "Both"})
 """The name that an enumeration has for the rest, and `Shutdown::Both`."""
 
 
+@functools.cache
 def is_refused(name: str) -> bool:
     """States whether a name is a private word or has one as a part."""
     words = snake_case(name)
@@ -107,9 +109,8 @@ def rust_names(text: str) -> Iterator[tuple[str, int]]:
     for token, start in _rust_tokens(text):
         if not (token[0].isalpha() or token[0] == "_") or '"' in token or token in _RUST_VARIANTS:
             continue
-        is_sentence = snake_case(token).count("_") >= SENTENCE_WORDS - 1
         is_library_function = token == "other" and text.startswith("::", start - 2)
-        if not is_sentence and not is_library_function and is_refused(token):
+        if is_refused(token) and not is_library_function and token.count("_") < SENTENCE_WORDS - 1:
             yield token, text.count("\n", 0, start) + 1
 
 

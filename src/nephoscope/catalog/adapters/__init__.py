@@ -1,8 +1,6 @@
 """Well-known tools as benchmarks: one file each, listed here in the order of lists and pages.
 
-To add one: a file `<tool>.py` with its ADAPTER (or ADAPTERS), its line in the table below, captures
-of the real tool's output in `tests/golden/<id>/`; set-up does the rest. Pure: nothing is
-run here.
+docs/contributing/adapter.md describes how to add one. Pure: nothing is run here.
 """
 
 from __future__ import annotations

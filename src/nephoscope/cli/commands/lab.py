@@ -22,6 +22,7 @@ from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading.sentences import choices
+from nephoscope.measure.lab.platform_table import TABLE
 
 if TYPE_CHECKING:
     from nephoscope.measure.lab.handle import Host, Lab, RemovedLab
@@ -232,7 +233,7 @@ def inside(host: Host, program: list[str]) -> list[str]:
     """The words that run a program in a host: entered, or by ssh into a guest."""
     from nephoscope.measure.lab.commands import entering
 
-    if host.guest is None and host.platform == "bare":
+    if host.guest is None and TABLE[host.platform].shares_files:
         # `enter` has made a namespace of mounts for this program alone.
         named = ["sh", "-c", _WITH_NAMES, host.name, str(host.hosts_path), *program]
         return [*host.enter(), *named]

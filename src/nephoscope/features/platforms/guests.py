@@ -15,8 +15,8 @@ from nephoscope.features.platforms.density import NoFurtherGuest
 from nephoscope.measure.lab import files
 from nephoscope.measure.lab.handle import Host
 from nephoscope.measure.lab.limits import cgroups
+from nephoscope.measure.lab.platform_table import GUESTS
 from nephoscope.measure.lab.provisioner import LABS
-from nephoscope.measure.lab.topology import GUESTS
 
 HOST = "guest"
 SPARE_RATIO = 0.1

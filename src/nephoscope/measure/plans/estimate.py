@@ -17,9 +17,11 @@ from nephoscope.core import units
 from nephoscope.core.errors import PlanError
 from nephoscope.core.model import Setting, factors_key
 from nephoscope.core.reading.sentences import Place
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.plans.design.baselines import Pair
 from nephoscope.measure.plans.design.order import baseline_of
 from nephoscope.measure.plans.model import Plan
+from nephoscope.measure.targets.kinds import KINDS
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
 EarlierRuns = Mapping[tuple[str, str], Sequence[float]]
@@ -31,15 +33,10 @@ WEEK_S = 7 * DAY_S
 MEASURED = "earlier trials"
 GUESSED = "a guess from the parameters"
 
-OVERHEAD_S: Mapping[str, float] = {"local": 0.05, "ssh": 0.15, "lab": 0.15, "sim": 0.05}
-"""Starting and ending a probe on a target of each kind (rough; history replaces it)."""
 UNKNOWN_S = 1.0
 """A benchmark whose parameters say nothing of its time."""
 POINTS = 100
 """Points of a sweep whose number of points follows from the machine."""
-BOOT_S: Mapping[str, float] = {"bare": 0.2, "container": 1.0, "uml": 5.0, "qemu": 15.0}
-"""Making a lab host anew, by platform, without hardware support for a guest: rounded up from boots
-on two busy CPUs (docs/how-to/platforms.md), with the time to open it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def trial_time(
     earlier = earlier_runs.get(earlier_runs_key(spec, params), ())
     if earlier:
         return TrialTime(statistics.median(earlier), MEASURED)
-    return TrialTime(declared_s(spec, params) + OVERHEAD_S[kind], GUESSED)
+    return TrialTime(declared_s(spec, params) + KINDS[kind].trial_overhead_s, GUESSED)
 
 
 def declared_s(spec: BenchmarkSpec, params: Mapping[str, Any]) -> float:
@@ -219,7 +216,7 @@ def _setting_time(
     own = trial_time(spec, setting.params, kind, earlier_runs)
     further = max((load.settle_s for load in setting.backgrounds), default=0.0)
     if own.how == GUESSED:
-        further += 2 * OVERHEAD_S[kind] * len(setting.backgrounds)
+        further += 2 * KINDS[kind].trial_overhead_s * len(setting.backgrounds)
     for hook in (*setting.before, *setting.after):
         further += trial_time(
             catalog.benchmark(hook.benchmark), hook.params, kind, earlier_runs
@@ -283,10 +280,15 @@ def _boots_s(plan: Plan, settings: Sequence[Setting]) -> float:
     hosts = plan.lab.get("hosts")
     specs = hosts.values() if isinstance(hosts, dict) else ()
     platforms = [str((spec or {}).get("platform", "bare")) for spec in specs]
-    once = sum(BOOT_S.get(platform, 0.0) for platform in platforms)
+    once = sum(map(_boot_s, platforms))
     nest, changes_s = plan.design.nest, _changes_s(plan, settings)
     times = nest.boots if nest is not None and not changes_s else 1
     return once * times + changes_s
+
+
+def _boot_s(platform: str) -> float:
+    entry = TABLE.get(platform)
+    return entry.boot_s if entry else 0.0
 
 
 def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
@@ -300,5 +302,5 @@ def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
         if nest is not None and nest.boots > 1:
             rounds = nest.boots
         if len(levels) > 1:
-            total += rounds * sum(BOOT_S.get(level, 0.0) for level in levels)
+            total += rounds * sum(map(_boot_s, levels))
     return total

@@ -10,6 +10,7 @@ from typing import Any
 from nephoscope.core.errors import TargetError, UsageError
 from nephoscope.core.programs import PROBE
 from nephoscope.measure.lab.handle import GuestAccess, Host, Lab
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.lab.platforms import control
 from nephoscope.measure.lab.provisioner import LABS
 from nephoscope.measure.targets.base import Endpoint, IpVersion
@@ -20,9 +21,6 @@ from nephoscope.measure.targets.local import LocalChannel
 from nephoscope.measure.targets.probe.target import Target
 from nephoscope.measure.targets.ssh.route import Hop, SshRoute
 from nephoscope.measure.targets.ssh.target import SshChannel
-
-SHARES_FILES = "bare"
-"""The platform whose hosts see this machine's files."""
 
 
 class LabTarget(Target):
@@ -85,7 +83,7 @@ def _ways(host: Host) -> tuple[object, ...]:
 def _channel_to(name: str, host: Host, directory: str) -> Channel:
     if host.guest is not None:
         return SshChannel(name, route_into(host.guest), directory)
-    if host.platform == SHARES_FILES:
+    if TABLE[host.platform].shares_files:
         return LocalChannel(name, prefix=host.enter(), directory=directory)
     return EnteredShell(name, host.enter(), directory)
 

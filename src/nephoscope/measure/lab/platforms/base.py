@@ -28,8 +28,6 @@ _TICKS_AT = 19
 class Platform(abc.ABC):
     """One way of realising a host; the base class needs nothing and leaves nothing."""
 
-    name: str
-
     def lacking(self) -> Lacking | None:
         """Returns what this machine lacks for it; None when it can be used here."""
         return None

@@ -55,6 +55,7 @@ class Tap:
 class Guest(Platform, ABC):
     """A platform whose hosts have a kernel of their own."""
 
+    name: str
     programs: ClassVar[Mapping[str, str]]
     """What it starts -> the Debian package."""
     disk_name: str

@@ -1,7 +1,7 @@
 """The kinds of targets: one file and one line of `KINDS` each.
 
 A file holds the kind's keys in a plan, its form for `--target`, what it states about itself
-(`Traits`) and how the target is made.
+(`Traits`) and how the target is made. docs/contributing/target-kind.md describes how to add one.
 """
 
 from __future__ import annotations
