@@ -69,9 +69,9 @@ def find(
     for another processor.
     """
     machine = machine or platform.machine()
-    given = os.environ.get(variable)
-    if given:
-        return _usable(Path(given), machine, f"{variable} names", command)
+    configured = os.environ.get(variable)
+    if configured:
+        return _usable(Path(configured), machine, f"{variable} names", command)
     package = Path(str(resources.files("nephoscope")))
     packaged = package / "_probe" / f"{machine}-linux" / name
     if packaged.is_file():

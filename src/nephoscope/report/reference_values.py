@@ -170,7 +170,7 @@ def section_of(
         "Reference: median of the machines' medians; range: their minimum and maximum, of a single "
         "machine those of its surveys."
     )
-    sources = Items(tuple(Item(_source(one)) for one in alike))
+    sources = Items(tuple(Item(_source(reference)) for reference in alike))
     rows = table(
         [(figure, _medians(figure[2], alike)) for figure in chosen],
         text("result", lambda row: f"{row[0][0]} ({row[0][1]})" if row[0][1] else row[0][0]),
@@ -197,7 +197,7 @@ def _source(machine: ReferenceMachine) -> str:
 
 def _medians(metric: MetricResult, alike: Sequence[ReferenceMachine]) -> list[float]:
     line = _line(metric)
-    return [statistics.median(one.medians[line]) for one in alike if line in one.medians]
+    return [statistics.median(item.medians[line]) for item in alike if line in item.medians]
 
 
 def _reference(
@@ -205,7 +205,7 @@ def _reference(
 ) -> tuple[str, str]:
     """Returns the median of the machines and their range; of a single one that of its surveys."""
     line = _line(metric)
-    surveys = next(one.medians[line] for one in alike if line in one.medians)
+    surveys = next(item.medians[line] for item in alike if line in item.medians)
     spread = medians if len(medians) > 1 else surveys
     middle = statistics.median(medians)
     ends = units.format_interval(middle, min(spread), max(spread), metric.estimate.unit)

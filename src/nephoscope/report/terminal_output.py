@@ -72,9 +72,9 @@ def _is_shown(block: Block) -> bool:
 
 def _says_something(section: Section) -> bool:
     """Returns whether a section has content besides its introduction."""
-    shown = [block for block in section.blocks if _is_shown(block)]
+    printed_blocks = [block for block in section.blocks if _is_shown(block)]
     left_out = any(isinstance(block, Chart | Table) for block in section.blocks)
-    return not left_out or any(not isinstance(block, Sentence) for block in shown)
+    return not left_out or any(not isinstance(block, Sentence) for block in printed_blocks)
 
 
 def _print(console: Console, block: Block) -> None:

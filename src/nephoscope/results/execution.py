@@ -65,10 +65,10 @@ class LoadUse:
 
 @dataclass(frozen=True, slots=True)
 class LostTarget:
-    """A target that did not answer. given_up: it was not tried again; trials: that it cost."""
+    """A target that did not answer. is_abandoned: it was not tried again; trials: that it cost."""
 
     target: str
-    given_up: bool
+    is_abandoned: bool
     trials: int
     sentence: str
 

@@ -293,7 +293,7 @@ def _convergence(
 ) -> list[str]:
     if wanted.relative_half_width is None:
         return []
-    decision = stopping.look(
+    decision = stopping.decide(
         values,
         n_min=wanted.n_min,
         n_max=wanted.n_max,

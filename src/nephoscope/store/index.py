@@ -121,7 +121,7 @@ class RunIndex:
         self._lock = threading.Lock()
         self._path = Path(store.runs_path, FILE)
         self._known: dict[str, Entry] = {}
-        self._kept: dict[str, Entry] | None = None
+        self._saved: dict[str, Entry] | None = None
         """What the file in the store had."""
         self._snapshot = Snapshot()
         self._refreshed_s = -1e9
@@ -136,8 +136,8 @@ class RunIndex:
         self._snapshot = self._read_store()
         while not self._snapshot.is_complete:
             self._snapshot = self._read_store()
-        kept, settled = self._kept or {}, _settled(self._known.values())
-        if len(kept) != len(settled) or any(run is not kept.get(run.row.id) for run in settled):
+        saved, settled = self._saved or {}, _settled(self._known.values())
+        if len(saved) != len(settled) or any(run is not saved.get(run.row.id) for run in settled):
             # A store that cannot be written, such as an archive, is read each time.
             with contextlib.suppress(StoreError):
                 _save(self._path, settled)
@@ -172,8 +172,8 @@ class RunIndex:
 
     def _read_store(self) -> Snapshot:
         until_s = time.monotonic() + READ_TIME_S
-        if self._kept is None:
-            self._known = self._kept = _load(self._path)
+        if self._saved is None:
+            self._known = self._saved = _load(self._path)
         ids = self._store.ids()
         known: dict[str, Entry] = {}
         same = len(ids) == self._snapshot.total

@@ -37,9 +37,9 @@ _NEW, _REMOVED = ".new", ".removed"
 
 def default_path() -> Path:
     """NEPHOSCOPE_STORE, else $XDG_DATA_HOME/nephoscope, else ~/.local/share/nephoscope."""
-    given = os.environ.get("NEPHOSCOPE_STORE")
-    if given:
-        return Path(given)
+    configured = os.environ.get("NEPHOSCOPE_STORE")
+    if configured:
+        return Path(configured)
     data = os.environ.get("XDG_DATA_HOME")
     # The base directory specification says that a relative path there is to be ignored.
     if data and Path(data).is_absolute():

@@ -121,7 +121,8 @@ def bench(args: _BenchArguments) -> int:
     default = "sim" if spec.kind == catalog.SIMULATION else "local"
     records = options.targets(args.targets or [default])
     peers, clients = (
-        options.targets([given] if given else []) for given in (args.peer, args.client)
+        options.targets([target_text] if target_text else [])
+        for target_text in (args.peer, args.client)
     )
     plan = plans.single(
         args.benchmark,

@@ -141,8 +141,8 @@ def mapping_of(
         return dict(values)
     if values is None:
         raise PlanError(f"{name}: the {what} is empty.", hint)
-    if other := format_of(values):
-        raise PlanError(f"{name}: this is {other}, not a {what}.", hint)
+    if actual_format := format_of(values):
+        raise PlanError(f"{name}: this is {actual_format}, not a {what}.", hint)
     if not isinstance(values, dict):
         kind = _KINDS.get(type(values), "a number")
         raise PlanError(f"{name}:1:1: a {what} is a mapping of keys, not {kind}.", hint)

@@ -113,7 +113,7 @@ def seen(
         flags=tuple(_flags(observations, first)),
         left_out=(*left_out(reasons), *otherwise),
         hidden_settings=run_settings.hidden_settings(
-            (one.settings for one in observations), asked=_COUNTED
+            (observation.settings for observation in observations), compared=_COUNTED
         ),
     )
 

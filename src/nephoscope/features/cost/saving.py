@@ -239,7 +239,7 @@ def analyse(
     return SavingAnalysis(
         mix.source,
         tuple(full),
-        tuple(model.model for model, kept in zip(full, is_kept, strict=True) if kept),
+        tuple(model.model for model, keeps in zip(full, is_kept, strict=True) if keeps),
         rest or "none",
         job,
         estimate(float(normal @ speed), (drawn_share * drawn_speed).sum(axis=1), "none"),

@@ -154,7 +154,7 @@ def read(file: Path, book: PriceBook) -> WorkCosts:
         except UsageError as error:
             raise UsageError(f"{file}: options.{name}: {error.message}", error.hint) from None
     hidden = hidden_settings(
-        _settings(one, book, values.date, file.parent) for one in values.options.values()
+        _settings(option, book, values.date, file.parent) for option in values.options.values()
     )
     return replace(_compared(costs, values, currency), hidden_settings=hidden)
 

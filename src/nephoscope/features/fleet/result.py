@@ -105,7 +105,7 @@ def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
         false_alarms=float(settings.get("false_alarms", rule.FALSE_ALARMS)),
         margin=float(settings.get("margin", rule.MARGIN)),
     )
-    hidden = run_settings.hidden_settings(settings_of_targets, asked=_FACTS.values())
+    hidden = run_settings.hidden_settings(settings_of_targets, compared=_FACTS.values())
     return replace(checked, hidden_settings=hidden)
 
 

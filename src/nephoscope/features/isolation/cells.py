@@ -44,7 +44,7 @@ def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[AppliedLoad, Pair
         # Metrics of one benchmark come from the same trials and share their noise.
         trials = line.victim.target, line.victim.benchmark
         for load, own in by_load.items():
-            ratios = [triple.loaded / triple.quiet for triple in own.triples if triple.quiet]
+            ratios = [triple.loaded / triple.baseline for triple in own.triples if triple.baseline]
             after = [
                 triple.after / triple.before
                 for triple in own.triples
@@ -156,7 +156,7 @@ def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Vari
     baseline: dict[str, float] = {}
     for used, triple in zip(pairs.names, pairs.triples, strict=True):
         # One quiet trial is the one after a load and the one before the next: it counts once.
-        baseline |= dict(zip(used[1:], triple.sides or [triple.quiet], strict=False))
+        baseline |= dict(zip(used[1:], triple.sides or [triple.baseline], strict=False))
     loaded = [triple.loaded for triple in pairs.triples]
     return interference.variation_factor(
         list(baseline.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed

@@ -11,7 +11,7 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate, Finding, Severity
 from nephoscope.core.naming import full_name
-from nephoscope.features.isolation.records import KEPT, Cell, Isolation
+from nephoscope.features.isolation.records import UNHARMED_VERDICTS, Cell, Isolation
 from nephoscope.stats.attribution import SlowdownCause
 from nephoscope.stats.interference import turned
 from nephoscope.stats.statistics.values import percent
@@ -148,7 +148,7 @@ def false_alarms(case: TargetEvidence) -> Answers:
 def kept_apart(case: TargetEvidence) -> Answers:
     """Nothing is lost beyond the margin, and it was looked for."""
     cells = [cell for cell in _cells(case) if cell.has_interval]
-    if not cells or not all(cell.comparison.verdict.word in KEPT for cell in cells):
+    if not cells or not all(cell.comparison.verdict.word in UNHARMED_VERDICTS for cell in cells):
         return
     largest = max(cells, key=lambda cell: _bound(cell).high or 0.0)
     bound = _bound(largest)

@@ -16,11 +16,11 @@ from nephoscope.features.experiments.records import SUSPICIOUS
 from nephoscope.features.isolation import cells as isolation_cells
 from nephoscope.features.isolation import doses, money, recovery, resource_names, trial_pairs
 from nephoscope.features.isolation.records import (
+    BaselineDrift,
     Cell,
     DoseResponse,
     IdleControl,
     Isolation,
-    QuietDrift,
 )
 from nephoscope.features.isolation.trial_pairs import AnalysedTrials, WatchedLine
 from nephoscope.measure.plans import resources
@@ -98,7 +98,7 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
     return IdleControl(len(decided), outside, share, text)
 
 
-def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[QuietDrift]:
+def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[BaselineDrift]:
     """One value a round: quiet trials of one round share its luck and would feign a trend."""
     for line in lines:
         rounds = trial_pairs.baseline_by_round(line, run.records).values()
@@ -108,4 +108,4 @@ def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[Quiet
             better=line.victim.better,
             confidence=run.confidence,
         )
-        yield QuietDrift(line.victim, drift)
+        yield BaselineDrift(line.victim, drift)

@@ -287,9 +287,11 @@ def _counters(known: Any) -> str:
     if facts.fact(known, "counters") is None:
         return ""
     counters = {"steal": "steal", "pressure": "pressure_cpu", "throttling": "throttling"}
-    shown = {name: facts.fact(known, f"counters.{key}") is True for name, key in counters.items()}
-    seen = wording.joined(name for name, is_shown in shown.items() if is_shown)
-    hidden = wording.joined(name for name, is_shown in shown.items() if not is_shown)
+    visible_by_name = {
+        name: facts.fact(known, f"counters.{key}") is True for name, key in counters.items()
+    }
+    seen = wording.joined(name for name, is_shown in visible_by_name.items() if is_shown)
+    hidden = wording.joined(name for name, is_shown in visible_by_name.items() if not is_shown)
     return _listed([f"shows {seen}" if seen else "", f"hides {hidden}" if hidden else ""], "; ")
 
 

@@ -61,16 +61,16 @@ def chart(boots: Sequence[BootFigures]) -> Chart:
 
 def boots_table(boots: Sequence[BootFigures]) -> Table:
     """Returns segments, whole boots and memory, each with interval."""
-    present = [mark for mark in MARKS if any(mark in one.segments for one in boots)]
+    present = [mark for mark in MARKS if any(mark in boot.segments for boot in boots)]
     return table(
         boots,
-        text("platform", lambda one: one.name),
+        text("platform", lambda row: row.name),
         *spread(
             (SEGMENTS[mark] for mark in present),
-            lambda one: [estimate_cell(one.segments.get(mark)) for mark in present],
+            lambda row: [estimate_cell(row.segments.get(mark)) for mark in present],
         ),
-        number("whole boot", lambda one: estimate_cell(one.marks.get(MARKS[-1]))),
-        number("n", lambda one: one.marks[MARKS[-1]].n if one.marks else 0),
+        number("whole boot", lambda row: estimate_cell(row.marks.get(MARKS[-1]))),
+        number("n", lambda row: row.marks[MARKS[-1]].n if row.marks else 0),
     )
 
 

@@ -35,7 +35,7 @@ BODY_BYTES = 4096
 CONNECTIONS = 10
 ROUNDS = 6
 """Fewest for an interval of the p99 ratio; so many are added while the interval contains 2."""
-LOOKS = 3
+MAX_ANALYSES = 3
 """Times at which the interval decides whether rounds are added."""
 WARMUP_NS, WINDOW_NS = 200_000_000, 1_000_000_000
 LIMIT_S = 120.0
@@ -161,7 +161,7 @@ class Round:
 async def measure(guests: Sequence[LoadedGuest], seed: int) -> DensityStep:
     """Measures a step, with further rounds while it is undecided whether the p99 has doubled."""
     measured: list[Round] = []
-    for extension in range(LOOKS):
+    for extension in range(MAX_ANALYSES):
         measured += await rounds(guests, seed, extension)
         step = step_of(measured, seed)
         if step.p99_ratio is None or is_decided(step.p99_ratio):
@@ -192,7 +192,7 @@ def _ratio_of(measured: Sequence[Round], seed: int) -> Estimate:
         (measured_round.alone.latencies, measured_round.loaded[0].latencies)
         for measured_round in measured
     ]
-    level = 1 - (1 - CONFIDENCE) / LOOKS
+    level = 1 - (1 - CONFIDENCE) / MAX_ANALYSES
     ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)
     ratio = replace(ratio, confidence=CONFIDENCE)
     if _reached_by_unanswered([measured_round.alone for measured_round in measured]):

@@ -321,7 +321,7 @@ def weighted(
     errors = None
     if all(row.tested for row in used):
         parts = [row.errors.take(row.positions(names)) for row in used if row.errors is not None]
-        kept = [weight for weight in weights if weight > 0]
-        errors = combined(parts, kept, [row.benchmark for row in used])
+        positive_weights = [weight for weight in weights if weight > 0]
+        errors = combined(parts, positive_weights, [row.benchmark for row in used])
     n = min(row.lines[name].estimate.n for row in used for name in names)
     return Standing(tuple(names), costs, errors, confidence, n)

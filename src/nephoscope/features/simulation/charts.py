@@ -142,7 +142,8 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         middles = [hour + 0.5 for hour in result.hours]
         curves.append(figures.curve_of(label, middles, result.estimates, hover))
         rows += [
-            (label, hour, one) for hour, one in zip(result.hours, result.estimates, strict=True)
+            (label, hour, estimate)
+            for hour, estimate in zip(result.hours, result.estimates, strict=True)
         ]
         ends = (f"{result.hours[0]:02d} h", f"{result.hours[-1] + 1:02d} h")
         sparks.append(Spark(label, curves[-1].y, *ends))

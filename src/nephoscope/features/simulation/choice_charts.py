@@ -42,16 +42,16 @@ def front(placement: Placement, name: str, position: int) -> list[Chart]:
         height=380,
     )
 
-    def cells(one: SiteChoice) -> str:
-        return wording.joined(wording.clean(site) for site in one.sites)
+    def cells(choice: SiteChoice) -> str:
+        return wording.joined(wording.clean(site) for site in choice.sites)
 
     choices = table(
         best,
         text("sites", cells),
-        number("cost per hour", lambda one: tables.money(one.cost_usd_per_h)),
-        number("within the objective", lambda one: wording.percent(one.within_ratio, 4)),
-        number("mean response", lambda one: one.mean_ns, "ns"),
-        text("", lambda one: "chosen" if one.chosen else ""),
+        number("cost per hour", lambda row: tables.money(row.cost_usd_per_h)),
+        number("within the objective", lambda row: wording.percent(row.within_ratio, 4)),
+        number("mean response", lambda row: row.mean_ns, "ns"),
+        text("", lambda row: "chosen" if row.chosen else ""),
     )
     chart = Chart(
         f"front-{position}",

@@ -100,8 +100,8 @@ def _groups(records: Iterable[TrialRecord], metrics: Sequence[MetricResult]) -> 
         counts = record.key.round > 0 and record.status is TrialStatus.VALID
         if record.benchmark in simulated and counts:
             key = (record.benchmark, record.key.target, factors_key(record.factors))
-            given = {k: v for k, v in record.factors.items() if k not in _UNSAID}
-            groups.setdefault(key, _Group(*key[:2], given, record))
+            conditions = {k: v for k, v in record.factors.items() if k not in _UNSAID}
+            groups.setdefault(key, _Group(*key[:2], conditions, record))
     for line in metrics:
         for group in groups.values():
             factors = group.record.factors

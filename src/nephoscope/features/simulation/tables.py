@@ -106,10 +106,10 @@ def priced(estimate: Estimate) -> str:
 def over(figures: Iterable[Mapping[str, Estimate]]) -> str:
     """', n = 10': over how many replications, where all figures are over as many; and what a
     figure without an interval means."""
-    every = [one for own in figures for one in own.values()]
-    several = {one.n for one in every}
+    every = [estimate for own in figures for estimate in own.values()]
+    several = {estimate.n for estimate in every}
     size = f", n = {min(several)}" if len(several) == 1 else ""
-    alone = any(one.low == one.high == one.value for one in every)
+    alone = any(estimate.low == estimate.high == estimate.value for estimate in every)
     return f"{size}; without an interval where replications agree" if alone else size
 
 
@@ -130,7 +130,7 @@ def comparison(deployments: Sequence[Deployment], names: Sequence[str]) -> Table
         ("cost", overall, "cost_usd"),
     ]
     rows = [
-        (title, [estimate_text(one.figures.get(metric) if one else None) for one in own])
+        (title, [estimate_text(item.figures.get(metric) if item else None) for item in own])
         for title, own, metric in lines
     ]
     return table(
@@ -138,7 +138,7 @@ def comparison(deployments: Sequence[Deployment], names: Sequence[str]) -> Table
         text("mean response time", lambda row: row[0]),
         *spread(names, lambda row: row[1]),
         caption="Comparison of deployments, with intervals"
-        f"{over(one.overall.figures for one in deployments)}",
+        f"{over(deployment.overall.figures for deployment in deployments)}",
     )
 
 
@@ -173,17 +173,17 @@ def _filled(
     shares: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
 ) -> Table:
     def figure(metric: str) -> Callable[[Share], str]:
-        return lambda one: estimate_text(one.figures.get(metric))
+        return lambda row: estimate_text(row.figures.get(metric))
 
     return table(
         shares,
-        text(what, lambda one: one.name),
+        text(what, lambda row: row.name),
         *(
             number(title, figure(metric), roomy=title in _ROOMY)
             for title, metric in columns.items()
-            if any(metric in one.figures for one in shares)
+            if any(metric in share.figures for share in shares)
         ),
-        caption=f"{caption}{over(one.figures for one in shares)}",
+        caption=f"{caption}{over(share.figures for share in shares)}",
         collapsed=collapsed,
     )
 
@@ -194,10 +194,10 @@ def costs(deployment: Deployment) -> list[Block]:
         return []
     listing = table(
         deployment.costs,
-        text("site", lambda one: one.site),
-        text("for", lambda one: one.part),
-        number("cost", lambda one: priced(one.estimate)),
-        caption=f"Costs{over({'': one.estimate} for one in deployment.costs)}",
+        text("site", lambda row: row.site),
+        text("for", lambda row: row.part),
+        number("cost", lambda row: priced(row.estimate)),
+        caption=f"Costs{over({'': cost.estimate} for cost in deployment.costs)}",
     )
     return [listing]
 
@@ -207,18 +207,19 @@ def sensitivity(placement: Placement) -> list[Block]:
     if not placement.sensitivity:
         return []
 
-    def best(one: Sensitivity) -> str:
-        sites = wording.joined(wording.clean(site) for site in one.best)
-        return "unchanged" if one.same else sites or "none"
+    def best(changed: Sensitivity) -> str:
+        sites = wording.joined(wording.clean(site) for site in changed.best)
+        return "unchanged" if changed.same else sites or "none"
 
-    def cost(one: Sensitivity) -> str | None:
-        return None if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h)
+    def cost(changed: Sensitivity) -> str | None:
+        cost_usd = changed.best_cost_usd_per_h
+        return None if cost_usd is None else money(cost_usd)
 
     listing = table(
         placement.sensitivity,
         text("if", changed),
-        number("chosen sites: within objective", lambda one: one.within_ratio, "ratio"),
-        text("enough", lambda one: one.met),
+        number("chosen sites: within objective", lambda row: row.within_ratio, "ratio"),
+        text("enough", lambda row: row.met),
         text("best choice", best),
         number("cost per hour", cost),
         caption="Sensitivity of the choice to the assumptions",

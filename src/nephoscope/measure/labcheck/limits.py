@@ -125,8 +125,8 @@ def steady(trial: TargetTrial, loops: int) -> float:
     shares = [
         sample.value for sample in trial.samples if sample.metric == "interval_intensity_ratio"
     ]
-    kept = shares[_STARTING : _STARTING + _PERIODS]
-    return loops * math.fsum(kept) / len(kept)
+    steady_shares = shares[_STARTING : _STARTING + _PERIODS]
+    return loops * math.fsum(steady_shares) / len(steady_shares)
 
 
 def _params(cpus: list[int]) -> dict[str, Any]:

@@ -97,8 +97,8 @@ class LabEnvironment(Environment):
         name = self._topology.name
         existing = {lab.name: lab for lab in LABS.existing()}.get(name)
         # Ours from before a kill: its hosts may be half made and their conditions are unknown.
-        ours = self._run.manifest.lab_made == name
-        if existing is not None and ours:
+        is_own = self._run.manifest.lab_made == name
+        if existing is not None and is_own:
             self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
             await LABS.remove(name)
         elif existing is not None:

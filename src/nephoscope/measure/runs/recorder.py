@@ -56,7 +56,7 @@ class Recorder:
     def say(self, sentence: str) -> None:
         """What is being made ready."""
         self.note("said", sentence=sentence)
-        self._observer.said(sentence)
+        self._observer.reported(sentence)
 
     def warn(self, sentence: str) -> None:
         """What a person should know now."""

@@ -126,12 +126,16 @@ def _named(
         return _turns(single, every, lossy)
     if is_clocked:
         return _periodic(lossy, begun)
-    said = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
+    pattern_texts = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
     if all(view.all_are(Pattern.REPLENISHMENTS) for view in lossy):
         if begun.onset is not Onset.UNKNOWN or not observation.is_by_own_kernel(lossy):
             return _budget(single, every)
-        said = (*said, sentences.AMBIGUOUS_ONSET)
-    return Word.UNCLEAR, Fit(shares.over_window(observation.loops_of(lossy[-1]), "cpus")), said
+        pattern_texts = (*pattern_texts, sentences.AMBIGUOUS_ONSET)
+    return (
+        Word.UNCLEAR,
+        Fit(shares.over_window(observation.loops_of(lossy[-1]), "cpus")),
+        pattern_texts,
+    )
 
 
 def _undisturbed(views: Sequence[View], slower: float | None) -> Named:
@@ -218,14 +222,17 @@ def _budget(single: View | None, every: View | None) -> Named:
     return Word.UNCLEAR, Fit(), (*evidence, compared)
 
 
-def _one_kind(view: View, said: tuple[str, ...]) -> Named:
+def _one_kind(view: View, pattern_texts: tuple[str, ...]) -> Named:
     if len(view.loops) == 1:
-        return Word.RESERVATION_OR_CAP, _reservation_fit([view]), said
+        return Word.RESERVATION_OR_CAP, _reservation_fit([view]), pattern_texts
     # Loops that one budget stops are started again at one moment; reservations run apart.
     grid = observation.common_replenishments(view)
     if grid is not None:
-        said = (*said, f"The loops were refilled {sentences.ms(grid.apart_ns)} apart.")
-    return Word.RESERVATION_OR_CAP, _cap_fit([view]), said
+        pattern_texts = (
+            *pattern_texts,
+            f"The loops were refilled {sentences.ms(grid.apart_ns)} apart.",
+        )
+    return Word.RESERVATION_OR_CAP, _cap_fit([view]), pattern_texts
 
 
 def _cap_fit(views: Sequence[View]) -> Fit:

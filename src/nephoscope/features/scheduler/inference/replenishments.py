@@ -146,8 +146,8 @@ def replenishments_on_period(
     # The phase that takes in the most time: ends that others delay do not move it.
     off = to_nearest(ends[:, None] - ends[None, :], period)
     origin = float(ends[int(np.argmax(lengths @ (np.abs(off) <= _near(period))))])
-    numbers, kept = _numbered([ends], [origin], period, _near(period))
-    on = kept[0]
+    numbers, masks = _numbered([ends], [origin], period, _near(period))
+    on = masks[0]
     if int(on.sum()) < 2:
         return None
     filled = np.unique(numbers[0][on]).size / (int(np.ptp(numbers[0][on])) + 1)
@@ -201,17 +201,17 @@ def _fitted(
     spread = 0.25 * period
     half = residual = math.inf
     for _ in range(6):
-        numbers, kept = _numbered(ends, origins, period, spread)
-        fit = _regression(ends, numbers, kept)
+        numbers, masks = _numbered(ends, origins, period, spread)
+        fit = _regression(ends, numbers, masks)
         if fit is None:
             return None
         period, origins, residual, half = fit
         spread = max(_near(period), min(spread / 2, 4 * residual))
-    numbers, kept = _numbered(ends, origins, period, spread)
-    n = int(sum(int(mask.sum()) for mask in kept))
+    numbers, masks = _numbered(ends, origins, period, spread)
+    n = int(sum(int(mask.sum()) for mask in masks))
     if n < _LEAST_ENDS:
         return None
-    loops = sum(bool(keep.any()) for keep in kept)
+    loops = sum(bool(keep.any()) for keep in masks)
     # Ends that lie anywhere come as near to a grid by chance, each beyond those that set it.
     if (4 * max(residual, 1e-4 * period) / period) ** (n - loops - 1) * _PERIODS_TRIED > _RANDOM:
         return None
@@ -221,10 +221,10 @@ def _fitted(
         for times, lengths, origin, number in zip(ends, weights, origins, numbers, strict=True)
         if origin is not None
     )
-    on = sum(float(weight[keep].sum()) for weight, keep in zip(weights, kept, strict=True))
+    on = sum(float(weight[keep].sum()) for weight, keep in zip(weights, masks, strict=True))
     filled = [
         np.unique(number[keep]).size / (int(np.ptp(number[keep])) + 1)
-        for number, keep in zip(numbers, kept, strict=True)
+        for number, keep in zip(numbers, masks, strict=True)
         if keep.any()
     ]
     return Replenishments(

@@ -203,9 +203,9 @@ def _table(figure: FilledFigure) -> Table:
                 (curve.name, f"{x:g}", _sample_text(y, figure), 1)
                 for x, y in zip(curve.x, curve.y, strict=True)
             ]
-        for x, found in zip(curve.x, curve.estimates, strict=False):
-            value = interval_text(found.value, found.low, found.high, layout.unit)
-            rows.append((curve.name, _position(x), value, found.n))
+        for x, estimate in zip(curve.x, curve.estimates, strict=False):
+            value = interval_text(estimate.value, estimate.low, estimate.high, layout.unit)
+            rows.append((curve.name, _position(x), value, estimate.n))
         rows += [(curve.name, "–", f"none: {reason}", 0) for reason in curve.absent]
     published: list[tuple[str, str, str, object]] = []
     for point in figure.points:

@@ -135,9 +135,9 @@ async def _locked(path: Path, say: Callable[[str], None]) -> AsyncIterator[None]
         os.close(descriptor)
 
 
-def _forget_old(folder: Path, kept: str) -> None:
+def _forget_old(folder: Path, current_key: str) -> None:
     for image in folder.iterdir():
-        if not image.is_dir() or image.name == kept or image.name.startswith(_ASIDE):
+        if not image.is_dir() or image.name == current_key or image.name.startswith(_ASIDE):
             continue
         if time.time() - image.stat().st_mtime > _KEPT_S:
             build.remove(image)

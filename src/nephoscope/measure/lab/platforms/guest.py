@@ -84,8 +84,8 @@ class Guest(Platform, ABC):
         began = time.monotonic_ns()
         taps = await connect(plan, lock)
         keys = control.make_keys(plan.directory)
-        given = plan.directory / "given.tar"
-        write_given(given, identity_files(plan, taps, keys))
+        archive = plan.directory / "given.tar"
+        write_given(archive, identity_files(plan, taps, keys))
         backing = plan.directory / "image.ext4"
         backing.unlink(missing_ok=True)
         backing.symlink_to(image.disk)

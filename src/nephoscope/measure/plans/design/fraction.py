@@ -189,9 +189,9 @@ def _aliases(names: Sequence[str], group: Sequence[int]) -> tuple[str, ...]:
 
 
 def _listed(words: Sequence[int], names: Sequence[str]) -> str:
-    shown = [_interaction(word, names) for word in words[:4]]
-    more = len(words) - len(shown)
-    return " and ".join([*shown, f"{more} more"] if more else shown)
+    first_words = [_interaction(word, names) for word in words[:4]]
+    more = len(words) - len(first_words)
+    return " and ".join([*first_words, f"{more} more"] if more else first_words)
 
 
 def _balanced(names: Sequence[str], sizes: Sequence[int], divisor: int, seed: int) -> Fraction:

@@ -171,7 +171,7 @@ def judge(alternative: Alternative, confidence: float, *, nested: bool = False) 
 def _judge_intervals(alternative: Alternative, confidence: float) -> None:
     """Ends the alternative when every headline series may stop."""
     decisions = {
-        key: stopping.look(
+        key: stopping.decide(
             values,
             n_min=alternative.repeat.min,
             n_max=alternative.repeat.max,

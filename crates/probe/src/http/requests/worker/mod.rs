@@ -26,7 +26,7 @@ use usage::ThreadUsage;
 /// Bytes read at once.
 const INPUT_BYTES: usize = 64 << 10;
 /// Longest sleep between two looks whether the trial is over.
-const LOOK_AROUND_NS: u64 = 20_000_000;
+const CHECK_INTERVAL_NS: u64 = 20_000_000;
 /// Time after the end in which requests that were due before it are still sent: a server that keeps up
 /// has answered them by then, so that what stays unsent is a queue that grew.
 const BACKLOG_NS: u64 = 100_000_000;
@@ -192,7 +192,7 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
     /// Waits until something is due or a socket is ready, and handles that.
     fn poll(&mut self, now_ns: u64) -> Result<()> {
         let window = self.recorder.window;
-        let mut until_ns = now_ns + LOOK_AROUND_NS;
+        let mut until_ns = now_ns + CHECK_INTERVAL_NS;
         until_ns = until_ns.min(self.next_sweep_ns).min(self.interval_ends_ns);
         for edge_ns in [window.warm_ns, window.end_ns] {
             until_ns = if now_ns < edge_ns { until_ns.min(edge_ns) } else { until_ns };
