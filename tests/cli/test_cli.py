@@ -24,47 +24,7 @@ from nephoscope.store.export import FORMATS
 
 PACKAGE = Path(command_line.__file__).parent
 COMMANDS = PACKAGE / "cli" / "commands"
-VERBS = [
-    "survey",
-    "run",
-    "bench",
-    "load",
-    "capacity",
-    "balance",
-    "isolate",
-    "scheduler",
-    "simulate",
-    "network",
-    "census",
-    "fleet",
-    "platforms",
-    "sla",
-    "traffic",
-    "cost",
-    "tariff",
-    "utility",
-    "advise",
-    "compare",
-    "rank",
-    "history",
-    "watch",
-    "study",
-    "runs",
-    "show",
-    "stop",
-    "verify",
-    "compact",
-    "export",
-    "import",
-    "serve",
-    "list",
-    "doctor",
-    "config",
-    "schema",
-    "completion",
-    "version",
-    "lab",
-]
+VERBS = [command_name(reference) for entry in FEATURES for reference in entry.commands]
 
 
 def one_line(text: str) -> str:
