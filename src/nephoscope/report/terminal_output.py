@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -154,7 +155,7 @@ def _print_chart(console: Console, chart: Chart) -> None:
     elif not chart.sparks:
         table = chart.table
         rows = thin(table.rows, _CHART_ROWS)
-        print_table(console, Table(table.columns, rows))
+        print_table(console, replace(table, rows=rows, caption=""))
         if len(rows) < len(table.rows):
             note = f"{len(rows)} of {len(table.rows)} rows; the HTML report has all of them."
             console.print(_indented(note, "dim"))

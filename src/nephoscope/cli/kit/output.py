@@ -153,7 +153,7 @@ def unreadable_runs_named() -> Iterator[None]:
     """While it is open, the first runs that are left out are named on stderr, each once."""
     named: list[str] = []
 
-    def show(message: Warning | str, *_: object) -> None:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
         if str(message) in named:
             return
         named.append(str(message))

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from nephoscope.features.census.records import (
     Observations,
 )
 from nephoscope.features.census.result import build
-from nephoscope.results import lines
+from nephoscope.results import lines, run_settings
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 from nephoscope.store import StoredRun, counts, query
@@ -31,6 +31,9 @@ GROUPS = ("cpu.", "mem.", "disk.")
 
 NO_SPEED = (CPU_GAPS,)
 """A share of the CPU is what the hypervisor gives, not what the model does with it."""
+
+_COUNTED = run_settings.OF_MACHINE - {run_settings.HYPERVISOR}
+"""Settings that a census counts or groups by, so that they are not hidden."""
 
 _LAB = "lab"
 _SIGNATURE = ("family", "model", "stepping")
@@ -55,7 +58,8 @@ class Observation:
     """One look at one machine. machine: its identity. at: seconds since the epoch.
 
     instance, host: the two hashes it may be known by; '' where hidden. signature: family, model and
-    stepping. agree: False where cpuid and /proc/cpuinfo tell different CPUs.
+    stepping. agree: False where cpuid and /proc/cpuinfo tell different CPUs. settings: as of
+    results.run_settings.
     """
 
     run: str
@@ -69,6 +73,7 @@ class Observation:
     zone: str
     at: float
     agree: bool
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,9 @@ def seen(
         runs=len(used),
         flags=tuple(_flags(observations, first)),
         left_out=(*left_out(reasons), *otherwise),
+        hidden_settings=run_settings.hidden_settings(
+            (one.settings for one in observations), asked=_COUNTED
+        ),
     )
 
 
@@ -216,6 +224,7 @@ def _observation(
         facts.text(document, "cloud.zone") or "",
         at,
         facts.fact(document, "cpu.agree") is not False,
+        run_settings.settings_of(run.manifest, target, document),
     )
 
 

@@ -56,6 +56,7 @@ def build(
         (*observations.flags, *_clock_flags(observations.counts)),
         observations.left_out,
         tuple(_source_notes(observations.counts, observations.stated)),
+        observations.hidden_settings,
     )
 
 

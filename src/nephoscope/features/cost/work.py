@@ -31,6 +31,7 @@ from nephoscope.features.cost.price_records import Currency, Egress, PriceBook, 
 from nephoscope.features.cost.quantities import NotNegative, Positive, Quantity
 from nephoscope.features.cost.tiers import GB_BYTES, price_of
 from nephoscope.results import names
+from nephoscope.results.run_settings import HiddenSetting, hidden_settings
 from nephoscope.stats.statistics import ratios
 from nephoscope.stats.statistics.bootstrap import interval_of_draws
 from nephoscope.stats.statistics.dominance import dominates
@@ -129,13 +130,14 @@ class WorkCost:
 
 @dataclass(frozen=True, slots=True)
 class WorkCosts:
-    """Options, the cheapest first."""
+    """Options, the cheapest first. hidden_settings: what differs between them beside the offers."""
 
     unit: str
     objective: str
     currency: str
     costs: tuple[WorkCost, ...]
     notes: tuple[str, ...] = ()
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
 
 def read(file: Path, book: PriceBook) -> WorkCosts:
@@ -151,7 +153,25 @@ def read(file: Path, book: PriceBook) -> WorkCosts:
             costs.append(_cost(name, option, book, values.date, file.parent, currency))
         except UsageError as error:
             raise UsageError(f"{file}: options.{name}: {error.message}", error.hint) from None
-    return _compared(costs, values, currency)
+    hidden = hidden_settings(
+        _settings(one, book, values.date, file.parent) for one in values.options.values()
+    )
+    return replace(_compared(costs, values, currency), hidden_settings=hidden)
+
+
+def _settings(
+    option: WorkOption, book: PriceBook, day: Date | None, folder: Path
+) -> dict[str, str]:
+    """Returns the date of the price, and how the capacity was measured."""
+    settings = {}
+    if option.offer is not None:
+        settings["date of the price"] = str(book.offer(option.offer, day).date)
+    if option.capacity_file is not None:
+        document = _capacity_document(folder / option.capacity_file)
+        for name in ("objective", "connections", "nephoscope"):
+            if isinstance(value := document.get(name), str | int):
+                settings[f"{name} of the capacity" if name != "nephoscope" else name] = str(value)
+    return settings
 
 
 def _currency(option: WorkOption, book: PriceBook, day: Date | None) -> str:
@@ -195,13 +215,15 @@ def _capacity(option: WorkOption, folder: Path) -> Estimate:
     if option.capacity_per_s is not None:
         return option.capacity_per_s.estimate("per_s")
     file = folder / str(option.capacity_file)
+    return _stated_capacity(_capacity_document(file), file)
+
+
+def _capacity_document(file: Path) -> Any:
+    """Returns a document of `nephoscope capacity --json`. Raises UsageError for no JSON."""
     try:
-        document = jsontext.parse(
-            textfile.read(file, "result of `nephoscope capacity`", UsageError)
-        )
+        return jsontext.parse(textfile.read(file, "result of `nephoscope capacity`", UsageError))
     except ValueError as error:
         raise UsageError(f"{file}: this is no JSON: {error}.", "Use `capacity --json`.") from None
-    return _stated_capacity(document, file)
 
 
 def _stated_capacity(document: Any, file: Path) -> Estimate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from nephoscope.features.fleet import rule
 from nephoscope.features.fleet.rule import OddValue
 from nephoscope.measure.runs.trials.phases import DEADLINE
 from nephoscope.report import wording
+from nephoscope.results import run_settings
 from nephoscope.results.exclusions import cause_words
 from nephoscope.results.run_data import RunData
+from nephoscope.results.run_settings import HiddenSetting
 from nephoscope.stats import facts
 from nephoscope.stats.exclusions import slowest_value
 from nephoscope.stats.statistics import histograms
@@ -67,7 +69,8 @@ class FleetCheck:
 
     targets: number of them. metrics, facts: names of what was compared over all. false_alarms:
     probability that anything of `metrics` is reported where all targets are equal. margin: relative
-    difference that counts as none. unchecked: what could not be compared, and why.
+    difference that counts as none. unchecked: what could not be compared, and why. hidden_settings:
+    what differs between the targets and is not compared.
     """
 
     targets: int
@@ -77,6 +80,7 @@ class FleetCheck:
     false_alarms: float
     margin: float
     unchecked: tuple[str, ...] = ()
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
 
 def analyse(data: RunData) -> FleetCheck | None:
@@ -87,8 +91,13 @@ def analyse(data: RunData) -> FleetCheck | None:
 
 def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
     """Returns the odd targets of any run of several targets."""
-    return check_fleet(
-        list(data.manifest.target_names),
+    targets = data.manifest.target_names
+    settings_of_targets = (
+        run_settings.settings_of(data.manifest, name, data.fingerprints.get(name) or {})
+        for name in targets
+    )
+    checked = check_fleet(
+        list(targets),
         _metrics(data),
         data.fingerprints,
         losses=_losses(data),
@@ -96,6 +105,8 @@ def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
         false_alarms=float(settings.get("false_alarms", rule.FALSE_ALARMS)),
         margin=float(settings.get("margin", rule.MARGIN)),
     )
+    hidden = run_settings.hidden_settings(settings_of_targets, asked=_FACTS.values())
+    return replace(checked, hidden_settings=hidden)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.fleet.result import FleetCheck
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Section, Sentence, items
+from nephoscope.results.run_settings import warnings_of
 
 
 def build(result: RunResult) -> Section | None:
@@ -22,6 +23,7 @@ def section(fleet_check: FleetCheck) -> Section:
     lead = f"{odd} of {fleet} {verb} from the others." if odd else f"None of {fleet} is odd."
     blocks: list[Block] = [Sentence(lead, lead=True)]
     blocks += items((one.sentence for one in fleet_check.odd), "warning")
+    blocks += items(warnings_of(fleet_check.hidden_settings), "warning")
     compared = wording.joined(wording.clean(name) for name in fleet_check.metrics) or "no metric"
     facts = wording.joined(fleet_check.facts) or "no fact"
     blocks.append(

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nephoscope.core.model import Estimate, factors_key
-from nephoscope.features.compaction.summarise import CPU_MODEL
 from nephoscope.features.history import change_points, step_test
 from nephoscope.features.history.records import ForecastTest, WeekForecast
 from nephoscope.features.history.result import scaled, segments, times
 from nephoscope.features.history.series import HistoryPoint, Series
 from nephoscope.report import wording
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Array

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from nephoscope.core.model import Estimate
+from nephoscope.core.model import Estimate, stated
+from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history.series import Series
+from nephoscope.results.run_settings import HiddenSetting, hidden_settings
 
 Direction = Literal["worse", "better", "changed"]
 Status = Literal["suspected", "confirmed", "refuted", "undecided"]
@@ -117,6 +119,11 @@ class SeriesHistory(Series):
     regression: str
     continues: str = ""
     forecasts: tuple[WeekForecast, ...] = ()
+
+    @stated
+    def hidden_settings(self) -> tuple[HiddenSetting, ...]:
+        """Returns the settings that differ between the runs of the series."""
+        return hidden_settings([point.facts for point in self.points], asked=(MACHINE,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate
-from nephoscope.features.compaction.summarise import CPU_MODEL, MACHINE
+from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history import change_points, step_test
 from nephoscope.features.history.change_points import DetectedStep
 from nephoscope.features.history.records import (
@@ -26,6 +26,7 @@ from nephoscope.features.history.records import (
 from nephoscope.features.history.series import HistoryPoint, Series, have_times
 from nephoscope.features.history.step_test import DAY_S
 from nephoscope.report import wording
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.values import Array
 
 MARGIN = 0.03

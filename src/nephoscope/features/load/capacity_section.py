@@ -8,7 +8,8 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.features.load.records import CapacityResult, SearchStage, TrialOutcome
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Chart, Column, Section, Sentence, Table
+from nephoscope.report.blocks import Chart, Section, Sentence
+from nephoscope.report.columns import number, table, text
 
 _MET = ("objective met", 2, "circle")
 _MISSED = ("objective missed", 1, "x")
@@ -30,16 +31,13 @@ def section(result: CapacityResult) -> Section:
             ),
             _stages(result),
             _latencies(result),
-            Table(
-                (Column("rate"), *Column.numbers("trials", "objective met", "sender late")),
-                tuple(
-                    (
-                        units.format_value(one.rate_per_s, "per_s"),
-                        *map(str, (one.trials, one.met, one.sender_late)),
-                    )
-                    for one in result.tried
-                ),
-                "Trials by rate.",
+            table(
+                result.tried,
+                text("rate", lambda one: units.format_value(one.rate_per_s, "per_s")),
+                number("trials", lambda one: one.trials),
+                number("objective met", lambda one: one.met),
+                number("sender late", lambda one: one.sender_late),
+                caption="Trials by rate.",
             ),
         ),
     )
@@ -76,26 +74,20 @@ def _stages(result: CapacityResult) -> Chart:
             figures.axis_of(figures.Axis("rate", "per_s", log=True), rates),
         ),
     }
-    rows = tuple(
-        (
-            str(number),
-            *(
-                ", ".join(
-                    units.format_value(one.rate_per_s, "per_s")
-                    for one in stage.trials
-                    if one.met == met
-                )
-                or "–"
-                for met in (True, False)
-            ),
-            _range(stage),
-        )
-        for number, stage in enumerate(result.stages, 1)
+
+    def rates_of(stage: SearchStage, *, met: bool) -> str:
+        own = [one.rate_per_s for one in stage.trials if one.met == met]
+        return ", ".join(units.format_value(rate, "per_s") for rate in own) or "–"
+
+    rows = table(
+        enumerate(result.stages, 1),
+        text("stage", lambda row: row[0]),
+        text("met", lambda row: rates_of(row[1], met=True)),
+        text("missed", lambda row: rates_of(row[1], met=False)),
+        number("capacity so far", lambda row: _range(row[1])),
+        collapsed=True,
     )
-    head = (*Column.texts("stage", "met", "missed"), *Column.numbers("capacity so far"))
-    return Chart(
-        "capacity-stages", "Stages of the search", figure, Table(head, rows, collapsed=True)
-    )
+    return Chart("capacity-stages", "Stages of the search", figure, rows)
 
 
 def _latencies(result: CapacityResult) -> Chart:
@@ -126,21 +118,19 @@ def _latencies(result: CapacityResult) -> Chart:
     )
     if result.capacity_per_s is not None:
         figures.vertical(layout, result.capacity_per_s.value, "capacity", log=True)
-    rows = tuple(
-        (
-            units.format_value(one.rate_per_s, "per_s"),
-            "–" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"),
-            "met" if one.met else "missed",
-        )
-        for one in sorted(trials, key=lambda one: one.rate_per_s)
+    rows = table(
+        sorted(trials, key=lambda one: one.rate_per_s),
+        text("rate", lambda one: units.format_value(one.rate_per_s, "per_s")),
+        number(f"latency {percentile}", lambda one: one.latency_ns, "ns"),
+        text("objective", lambda one: "met" if one.met else "missed"),
+        collapsed=True,
     )
-    head = (Column("rate"), Column(f"latency {percentile}", numeric=True), Column("objective"))
     failed = len(trials) - len(timed)
     return Chart(
         "capacity-latency",
         f"Latency {percentile} of each trial by rate",
         {"data": data, "layout": layout},
-        Table(head, rows, collapsed=True),
+        rows,
         f"Without {wording.plural(failed, 'trial')} in which failed requests reach the percentile."
         if failed
         else "",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from nephoscope.core.model import Estimate
 from nephoscope.features.platforms.records import MARKS, BootFigures
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Item, Table, items
+from nephoscope.report.blocks import Block, Chart, Item, Table, items
+from nephoscope.report.columns import number, spread, table, text
 
 SEGMENTS = {
     "output": "start of the program",
@@ -55,23 +56,22 @@ def chart(boots: Sequence[BootFigures]) -> Chart:
     layout["barmode"] = "stack"
     layout["legend"] |= {"traceorder": "normal"}
     figure = {"data": data, "layout": layout}
-    return Chart("boot-timeline", "Boot timeline", figure, table(boots), _CAPTION)
+    return Chart("boot-timeline", "Boot timeline", figure, boots_table(boots), _CAPTION)
 
 
-def table(boots: Sequence[BootFigures]) -> Table:
+def boots_table(boots: Sequence[BootFigures]) -> Table:
     """Returns segments, whole boots and memory, each with interval."""
-    present = [mark for mark in MARKS if any(mark in boot.segments for boot in boots)]
-    rows = tuple(
-        (
-            wording.clean(boot.name),
-            *(estimate_cell(boot.segments.get(mark)) for mark in present),
-            estimate_cell(boot.marks.get(MARKS[-1])),
-            str(boot.marks[MARKS[-1]].n) if boot.marks else "0",
-        )
-        for boot in boots
+    present = [mark for mark in MARKS if any(mark in one.segments for one in boots)]
+    return table(
+        boots,
+        text("platform", lambda one: one.name),
+        *spread(
+            (SEGMENTS[mark] for mark in present),
+            lambda one: [estimate_cell(one.segments.get(mark)) for mark in present],
+        ),
+        number("whole boot", lambda one: estimate_cell(one.marks.get(MARKS[-1]))),
+        number("n", lambda one: one.marks[MARKS[-1]].n if one.marks else 0),
     )
-    heads = [*(SEGMENTS[mark] for mark in present), "whole boot", "n"]
-    return Table((Column("platform"), *Column.numbers(*heads)), rows)
 
 
 def estimate_cell(estimate: Estimate | None) -> str:

@@ -19,6 +19,7 @@ from nephoscope.features.rank.records import RowKind
 from nephoscope.features.rank.resources import parameter_of, resource_of
 from nephoscope.features.rank.standing import Errors, OwnErrors, Standing, combined
 from nephoscope.results.lines import pool_comparisons
+from nephoscope.results.run_settings import HiddenSetting
 from nephoscope.stats import exclusions
 from nephoscope.stats.compare import round_shifts, shared_rounds
 from nephoscope.stats.statistics.dependence import ASSUMED
@@ -111,6 +112,7 @@ class Alternatives:
 
     reasons: by alternative, benchmark and metric, '' of which stands for all metrics; `no_reason`
     where there is none. excluded: what `exclusions.imbalance` states of compared pairs.
+    hidden_settings: what differs between the alternatives beside what is ranked.
     """
 
     confidence: float
@@ -120,6 +122,7 @@ class Alternatives:
     no_reason: str = NOT_MEASURED
     warnings: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
     def compare(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
         """Compares two lines. prior: of the autocorrelation of their rounds."""

@@ -17,7 +17,8 @@ from nephoscope.features.scheduler.inference.verdict import (
     of_kind,
 )
 from nephoscope.report import figures, timeline, wording
-from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report.blocks import Chart
+from nephoscope.report.columns import number, spread, table, text
 from nephoscope.report.timeline import LEAST_GAP_NS, Lane
 
 KINDS = {
@@ -83,11 +84,11 @@ def _lanes(scheduler: Scheduler) -> list[Lane]:
         window = ordered[len(ordered) // 2]
         period = scheduler.fit.period_ns.value if scheduler.fit.period_ns is not None else 0.0
         span = min(float(window.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
-        for number, loop in enumerate(window.loops):
+        for position, loop in enumerate(window.loops):
             gaps = timeline.clipped(
                 ((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span
             )
-            out.append(Lane(KINDS[kind], _name(window, number), gaps, span))
+            out.append(Lane(KINDS[kind], _name(window, position), gaps, span))
     return out[: timeline.MAX_LANES]
 
 
@@ -180,7 +181,7 @@ def _cdf(
             )
         )
         tenths = [values[min(n - 1, int(q * n))] for q in (0.1, 0.25, 0.5, 0.75, 0.9)]
-        rows.append((name, str(n), *(units.format_value(value, "ns") for value in tenths)))
+        rows.append((name, n, tenths))
     figure = figures.lines(
         drawn,
         figures.Axis("length", "ns", from_zero=True),
@@ -195,9 +196,13 @@ def _cdf(
         figures.vertical(figure["layout"], ns, label, log=False)
         # Labels of neighbours would lie on each other.
         figure["layout"]["annotations"][-1] |= {"y": 0.02 + 0.07 * index, "xanchor": "left"}
-    head = (Column("curve"), *Column.numbers("n", "p10", "p25", "p50", "p75", "p90"))
-    table = Table(head, tuple(rows))
-    return [Chart(id, title, figure, table, caption, brief=table)]
+    data = table(
+        rows,
+        text("curve", lambda row: row[0]),
+        number("n", lambda row: row[1]),
+        *spread(("p10", "p25", "p50", "p75", "p90"), lambda row: row[2], "ns"),
+    )
+    return [Chart(id, title, figure, data, caption, brief=data)]
 
 
 def _hover(name: str, share: float, ns: float) -> str:

@@ -11,7 +11,8 @@ from nephoscope.features.simulation import tables
 from nephoscope.features.simulation import world_map as world
 from nephoscope.features.simulation.records import CACHE, USER_BASE, Deployment, HourCurve, Place
 from nephoscope.report import charts, figures, selection, wording
-from nephoscope.report.blocks import Chart, Column, Spark, Table
+from nephoscope.report.blocks import Chart, Spark, Table
+from nephoscope.report.columns import estimate, number, table, text
 
 MAX_CURVES = selection.MAX_CURVES
 _RESPONSE = "response_time_ns"
@@ -82,28 +83,23 @@ def _place_text(deployment: Deployment, place: Place) -> str:
 
 
 def _places_table(deployment: Deployment) -> Table:
-    rows = []
-    for place in deployment.places:
-        mean, where, is_base = _mean_of(deployment, place), "not known", place.kind == USER_BASE
-        if place.latitude is not None:
-            where = f"{_degrees(place.latitude, 'NS')} {_degrees(place.longitude or 0.0, 'EW')}"
-        waits = "–" if mean is None else units.format_value(mean, "ns")
-        rows.append(
-            (
-                wording.clean(place.name),
-                "users" if is_base else place.kind,
-                wording.clean(place.region),
-                "–" if place.users is None else f"{place.users:,.0f}",
-                waits if is_base else "",
-                where,
-            )
-        )
-    head = (
-        *Column.texts("location", "kind", "region"),
-        *Column.numbers("users", "mean response"),
-        Column("where", True, roomy=True),
+    def where(place: Place) -> str:
+        if place.latitude is None:
+            return "not known"
+        return f"{_degrees(place.latitude, 'NS')} {_degrees(place.longitude or 0.0, 'EW')}"
+
+    def mean(place: Place) -> float | str | None:
+        return _mean_of(deployment, place) if place.kind == USER_BASE else ""
+
+    return table(
+        deployment.places,
+        text("location", lambda place: place.name),
+        text("kind", lambda place: "users" if place.kind == USER_BASE else place.kind),
+        text("region", lambda place: place.region),
+        number("users", lambda place: None if place.users is None else f"{place.users:,.0f}"),
+        number("mean response", mean, "ns"),
+        number("where", where, roomy=True),
     )
-    return Table(head, tuple(rows))
 
 
 def _degrees(value: float, letters: str) -> str:
@@ -146,8 +142,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         middles = [hour + 0.5 for hour in result.hours]
         curves.append(figures.curve_of(label, middles, result.estimates, hover))
         rows += [
-            (label, f"{hour:02d} h", *wording.estimate_cells(estimate))
-            for hour, estimate in zip(result.hours, result.estimates, strict=True)
+            (label, hour, one) for hour, one in zip(result.hours, result.estimates, strict=True)
         ]
         ends = (f"{result.hours[0]:02d} h", f"{result.hours[-1] + 1:02d} h")
         sparks.append(Spark(label, curves[-1].y, *ends))
@@ -171,7 +166,12 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         id,
         title,
         figure,
-        Table(charts.estimate_columns("curve", "hour"), tuple(rows)),
+        table(
+            rows,
+            text("curve", lambda row: row[0]),
+            text("hour", lambda row: f"{row[1]:02d} h"),
+            *estimate("value", lambda row: row[2]),
+        ),
         f"One point per hour; bands show intervals over replications.{more}",
         sparks=tuple(sparks),
     )

@@ -9,10 +9,11 @@ from nephoscope.core import units
 from nephoscope.features.simulation import tables
 from nephoscope.features.simulation.records import Placement, SiteChoice, Surface
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Chart, Column, Table, thin
+from nephoscope.report.blocks import Chart, thin
+from nephoscope.report.columns import number, spread, table, text
 
 
-def front(placement: Placement, name: str, number: int) -> list[Chart]:
+def front(placement: Placement, name: str, position: int) -> list[Chart]:
     """Cost an hour against users within the objective; nothing without options."""
     if not placement.front:
         return []
@@ -40,24 +41,23 @@ def front(placement: Placement, name: str, number: int) -> list[Chart]:
         ),
         height=380,
     )
-    rows = tuple(
-        (
-            wording.joined(wording.clean(site) for site in choice.sites),
-            tables.money(choice.cost_usd_per_h),
-            wording.percent(choice.within_ratio, 4),
-            "–" if choice.mean_ns is None else units.format_value(choice.mean_ns, "ns"),
-            "chosen" if choice.chosen else "",
-        )
-        for choice in best
-    )
-    head = Column.head(
-        ("sites",), ("cost per hour", "within the objective", "mean response"), ("",)
+
+    def cells(one: SiteChoice) -> str:
+        return wording.joined(wording.clean(site) for site in one.sites)
+
+    choices = table(
+        best,
+        text("sites", cells),
+        number("cost per hour", lambda one: tables.money(one.cost_usd_per_h)),
+        number("within the objective", lambda one: wording.percent(one.within_ratio, 4)),
+        number("mean response", lambda one: one.mean_ns, "ns"),
+        text("", lambda one: "chosen" if one.chosen else ""),
     )
     chart = Chart(
-        f"front-{number}",
+        f"front-{position}",
         f"Cost and service level of site choices: {name}",
         {"data": data, "layout": layout},
-        Table(head, rows),
+        choices,
         "Each point is a Pareto-optimal choice of sites: no other choice is both cheaper "
         "and serves more users within the objective.",
     )
@@ -77,7 +77,7 @@ def _options(name: str, options: Sequence[SiteChoice], **style: Any) -> dict[str
     return figures.trace(name, x, y, hover, **style)
 
 
-def surface(saving: Surface, name: str, number: int) -> Chart:
+def surface(saving: Surface, name: str, position: int) -> Chart:
     """The saving over share and factor of fast instances, as contours."""
     known = [saved for row in saving.saving for saved in row if saved is not None]
     data = [
@@ -111,16 +111,19 @@ def surface(saving: Surface, name: str, number: int) -> Chart:
     layout["yaxis"]["range"] = [min(saving.p), max(saving.p)]
     layout["showlegend"] = False
     columns = thin(range(len(saving.x)), 6)
-    rows = tuple(
-        (units.format_value(p, "ratio"), *(_saving(row[i]) for i in columns))
-        for p, row in zip(saving.p, saving.saving, strict=True)
+    listing = table(
+        zip(saving.p, saving.saving, strict=True),
+        text("share of fast", lambda row: units.format_value(row[0], "ratio")),
+        *spread(
+            (f"{saving.x[i]:.3g} times" for i in columns),
+            lambda row: [_saving(row[1][i]) for i in columns],
+        ),
     )
-    head = (Column("share of fast"), *(Column(f"{saving.x[i]:.3g} times", True) for i in columns))
     return Chart(
-        f"surface-{number}",
+        f"surface-{position}",
         f"Savings from instance selection: {name}",
         {"data": data, "layout": layout},
-        Table(head, rows),
+        listing,
         "Savings if only fast instances are kept, without the cost of the search; lines "
         "join equal savings.",
     )

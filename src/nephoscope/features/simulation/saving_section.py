@@ -7,7 +7,8 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import choice_charts, tables
 from nephoscope.features.simulation.records import InstanceSelection, Simulation
 from nephoscope.report import charts, wording
-from nephoscope.report.blocks import Block, Column, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Section, Sentence, Table
+from nephoscope.report.columns import spread, table, text
 
 BENCHMARKS = (instruments.SIM_SELECTION,)
 
@@ -56,14 +57,13 @@ def build(result: RunResult) -> Section | None:
 
 
 def _table(found: tuple[InstanceSelection, ...], names: list[str]) -> Table:
-    rows = tuple(
-        (told, *(_cell(one, metric) for one in found))
-        for metric, told in _TOLD.items()
-        if any(metric in one.figures for one in found)
+    known = [metric for metric in _TOLD if any(metric in one.figures for one in found)]
+    return table(
+        known,
+        text("", lambda metric: _TOLD[metric]),
+        *spread(names, lambda metric: [_cell(one, metric) for one in found]),
+        caption=f"With its interval over replications{tables.over(one.figures for one in found)}",
     )
-    n = tables.over(one.figures for one in found)
-    caption = f"With its interval over replications{n}"
-    return Table((Column(""), *Column.numbers(*names)), rows, caption)
 
 
 def _cell(found: InstanceSelection, metric: str) -> str:

@@ -16,7 +16,8 @@ from nephoscope.features.simulation.records import (
     Simulation,
 )
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table, items
+from nephoscope.report.blocks import Block, Heading, Sentence, Table, items
+from nephoscope.report.columns import number, spread, table, text
 
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
 UNSERVED = "unserved_ratio"
@@ -39,8 +40,8 @@ def blocks_of(
     things = getattr(simulation, part)
     names = names_of(things)
     blocks: list[Block] = []
-    for number, (thing, name) in enumerate(zip(things[:limit], names, strict=False)):
-        own = build(thing, name, number)
+    for position, (thing, name) in enumerate(zip(things[:limit], names, strict=False)):
+        own = build(thing, name, position)
         blocks += [Heading(name), *own] if own and len(names) > 1 else own
     if limit is not None and len(things) > limit:
         left = wording.plural(len(things) - limit, f"further {part.removesuffix('s')}")
@@ -62,7 +63,7 @@ def names_of(results: Sequence[Any]) -> list[str]:
     ):
         if all(names) and len(set(names)) == len(names):
             return names
-    return [f"{name} ({number})" for number, name in enumerate(whole, 1)]
+    return [f"{name} ({place})" for place, name in enumerate(whole, 1)]
 
 
 def keys_of(
@@ -105,11 +106,11 @@ def priced(estimate: Estimate) -> str:
 def over(figures: Iterable[Mapping[str, Estimate]]) -> str:
     """', n = 10': over how many replications, where all figures are over as many; and what a
     figure without an interval means."""
-    every = [estimate for own in figures for estimate in own.values()]
-    several = {estimate.n for estimate in every}
-    text = f", n = {min(several)}" if len(several) == 1 else ""
-    alone = any(estimate.low == estimate.high == estimate.value for estimate in every)
-    return f"{text}; without an interval where replications agree" if alone else text
+    every = [one for own in figures for one in own.values()]
+    several = {one.n for one in every}
+    size = f", n = {min(several)}" if len(several) == 1 else ""
+    alone = any(one.low == one.high == one.value for one in every)
+    return f"{size}; without an interval where replications agree" if alone else size
 
 
 def money(value: float) -> str:
@@ -129,13 +130,16 @@ def comparison(deployments: Sequence[Deployment], names: Sequence[str]) -> Table
         ("cost", overall, "cost_usd"),
     ]
     rows = [
-        (title, *(estimate_text(share.figures.get(metric) if share else None) for share in own))
+        (title, [estimate_text(one.figures.get(metric) if one else None) for one in own])
         for title, own, metric in lines
     ]
-    known = [row for row in rows if any(cell != "–" for cell in row[1:])]
-    head = (Column("mean response time"), *Column.numbers(*names))
-    n = over(deployment.overall.figures for deployment in deployments)
-    return Table(head, tuple(known), f"Comparison of deployments, with intervals{n}")
+    return table(
+        [row for row in rows if any(text != "–" for text in row[1])],
+        text("mean response time", lambda row: row[0]),
+        *spread(names, lambda row: row[1]),
+        caption="Comparison of deployments, with intervals"
+        f"{over(one.overall.figures for one in deployments)}",
+    )
 
 
 def shares(
@@ -166,27 +170,21 @@ def sites(deployment: Deployment) -> Table:
 
 
 def _filled(
-    target_shares: Sequence[Share],
-    what: str,
-    columns: Mapping[str, str],
-    caption: str,
-    collapsed: bool,
+    shares: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
 ) -> Table:
-    kept = {
-        title: metric
-        for title, metric in columns.items()
-        if any(metric in share.figures for share in target_shares)
-    }
-    rows = tuple(
-        (
-            wording.clean(share.name),
-            *(estimate_text(share.figures.get(metric)) for metric in kept.values()),
-        )
-        for share in target_shares
-    )
-    head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
-    return Table(
-        head, rows, f"{caption}{over(share.figures for share in target_shares)}", collapsed
+    def figure(metric: str) -> Callable[[Share], str]:
+        return lambda one: estimate_text(one.figures.get(metric))
+
+    return table(
+        shares,
+        text(what, lambda one: one.name),
+        *(
+            number(title, figure(metric), roomy=title in _ROOMY)
+            for title, metric in columns.items()
+            if any(metric in one.figures for one in shares)
+        ),
+        caption=f"{caption}{over(one.figures for one in shares)}",
+        collapsed=collapsed,
     )
 
 
@@ -194,37 +192,38 @@ def costs(deployment: Deployment) -> list[Block]:
     """Returns what each site costs, by part; nothing where no price was given."""
     if not deployment.costs:
         return []
-    rows = tuple(
-        (wording.clean(cost.site), wording.clean(cost.part), priced(cost.estimate))
-        for cost in deployment.costs
+    listing = table(
+        deployment.costs,
+        text("site", lambda one: one.site),
+        text("for", lambda one: one.part),
+        number("cost", lambda one: priced(one.estimate)),
+        caption=f"Costs{over({'': one.estimate} for one in deployment.costs)}",
     )
-    caption = f"Costs{over({'': cost.estimate} for cost in deployment.costs)}"
-    return [Table((*Column.texts("site", "for"), Column("cost", True)), rows, caption)]
+    return [listing]
 
 
 def sensitivity(placement: Placement) -> list[Block]:
     """Returns what would be chosen if latency or growth were other than assumed."""
     if not placement.sensitivity:
         return []
-    rows = tuple(
-        (
-            changed(change),
-            "–" if change.within_ratio is None else wording.percent(change.within_ratio, 3),
-            "yes" if change.met else "no",
-            "unchanged"
-            if change.same
-            else wording.joined(wording.clean(site) for site in change.best) or "none",
-            "–" if change.best_cost_usd_per_h is None else money(change.best_cost_usd_per_h),
-        )
-        for change in placement.sensitivity
+
+    def best(one: Sensitivity) -> str:
+        sites = wording.joined(wording.clean(site) for site in one.best)
+        return "unchanged" if one.same else sites or "none"
+
+    def cost(one: Sensitivity) -> str | None:
+        return None if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h)
+
+    listing = table(
+        placement.sensitivity,
+        text("if", changed),
+        number("chosen sites: within objective", lambda one: one.within_ratio, "ratio"),
+        text("enough", lambda one: one.met),
+        text("best choice", best),
+        number("cost per hour", cost),
+        caption="Sensitivity of the choice to the assumptions",
     )
-    head = (
-        Column("if"),
-        Column("chosen sites: within objective", True),
-        *Column.texts("enough", "best choice"),
-        Column("cost per hour", True),
-    )
-    return [Table(head, rows, "Sensitivity of the choice to the assumptions")]
+    return [listing]
 
 
 def changed(sensitivity_case: Sensitivity) -> str:
