@@ -78,6 +78,8 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
     blocks += described
     if not blocks:
         blocks.append(Sentence("This run has no measurements yet.", lead=True))
+    if partial := wording.partial_text(result.run):
+        blocks.insert(0, Sentence(partial, lead=True))
     blocks += [
         Sentence(wording.clean(sentence), lead=True)
         for sentence in dict.fromkeys(

@@ -28,6 +28,7 @@ from nephoscope.measure.plans import plan_of
 from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
 from nephoscope.results.lines import LineId, Wanted
+from nephoscope.results.partial import partial_reasons
 from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
@@ -293,4 +294,5 @@ def _summary(
         precision=precision(metrics),
         confidence=confidence,
         margin=float(manifest.margin or 0.03),
+        partial=partial_reasons(run),
     )

@@ -48,7 +48,7 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Targets", wording.joined(run.targets)),
         ("Started", run.started_at),
         ("Finished", run.finished_at or "not finished"),
-        ("State", run.state),
+        ("State", f"{run.state} (partial)" if run.partial else run.state),
         ("Rounds", run.rounds),
         ("Trials", ", ".join(f"{count} {name}" for name, count in asdict(run.trials).items())),
         ("Repetitions", _repetitions(result)),
