@@ -404,10 +404,10 @@ class MetricResult:
         """Round -> its value; the median where a round has several (a baseline gone around)."""
         import statistics
 
-        found: dict[int, list[float]] = {}
+        by_number: dict[int, list[float]] = {}
         for round, value in zip(self.rounds, self.trial_values, strict=False):
-            found.setdefault(round, []).append(value)
-        return {round: statistics.median(values) for round, values in found.items()}
+            by_number.setdefault(round, []).append(value)
+        return {round: statistics.median(values) for round, values in by_number.items()}
 
 
 BUSY_MACHINE = "busy_machine"

@@ -133,11 +133,11 @@ def _quantiles(steps: Sequence[tuple[float, float, int]], unit: str) -> list[str
 
 def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str = "") -> Chart:
     """Values of one unit as dots with their intervals."""
-    names = _distinct_names([(one.metric, one.target, one.factors) for one in metrics])
+    names = _distinct_names([(metric.metric, metric.target, metric.factors) for metric in metrics])
     one_name = len({metric.metric for metric in metrics}) == 1
     estimates = [metric.estimate for metric in metrics]
     unit = estimates[0].unit
-    values = [one.value for one in estimates]
+    values = [estimate.value for estimate in estimates]
     axis = wording.metric_name(metrics[0].metric) if one_name else "value"
     wide = min(values) > 0 and max(values) / min(values) > 30
     # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
@@ -149,8 +149,8 @@ def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str =
         named,
         figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow),
     )
-    told = all(metric.headline for metric in metrics)  # in the tables of what is delivered
-    return Chart(id, title, figure, estimates_table(named, "what"), caption, repeats=told)
+    repeats = all(metric.headline for metric in metrics)  # in the tables of what is delivered
+    return Chart(id, title, figure, estimates_table(named, "what"), caption, repeats=repeats)
 
 
 def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
@@ -206,8 +206,10 @@ def sweep_curves(
     rows: list[tuple[str, str, Estimate]] = []
     for name, sweep in zip(names, sweeps, strict=True):
         points = [point.estimate for point in sweep.points]
-        own = [(name, place, one) for place, one in zip(map(x_text, sweep.x), points, strict=True)]
-        hover = [f"{name}, {place}: {wording.estimate_text(one)}" for _, place, one in own]
+        own = [
+            (name, place, point) for place, point in zip(map(x_text, sweep.x), points, strict=True)
+        ]
+        hover = [f"{name}, {place}: {wording.estimate_text(item)}" for _, place, item in own]
         curves.append(figures.curve_of(name, sweep.x, points, hover))
         rows += own
     data = table(

@@ -73,8 +73,8 @@ def text(
     """Returns a column of text on one line, aligned left."""
 
     def show(record: Record) -> Cell:
-        shown = cell(value(record), missing=missing)
-        return shown if isinstance(shown, Strip) else wording.clean(shown)
+        content = cell(value(record), missing=missing)
+        return content if isinstance(content, Strip) else wording.clean(content)
 
     return Column(title, show, False, roomy, width)
 

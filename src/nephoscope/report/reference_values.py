@@ -142,14 +142,18 @@ def section_of(
     """Returns the comparison of a machine with this fingerprint with those of its class."""
     architecture = facts.text(known, "kernel.arch") or "an unknown architecture"
     cpus = _cpus(known)
-    alike = [one for one in machines if (one.architecture, one.cpus) == (architecture, cpus)]
+    alike = [
+        machine
+        for machine in machines
+        if (machine.architecture, machine.cpus) == (architecture, cpus)
+    ]
     listed = [metric for metric in result.metrics if any(_line(metric) in m.medians for m in alike)]
     chosen = summary.choose(listed)
     if not chosen and not result.run.plan.startswith("survey"):
         return None
     of_class = f"{wording.clean(architecture)} with {wording.plural(cpus, 'CPU')}"
     surveys = sum(machine.surveys for machine in machines)
-    until = max((one.date for one in machines), default="no date")
+    until = max((machine.date for machine in machines), default="no date")
     size = f"{wording.plural(len(machines), 'machine')} ({wording.plural(surveys, 'survey')}"
     sentence = (
         f"The reference data has {size}, until {until}); "
@@ -166,7 +170,7 @@ def section_of(
         "Reference: median of the machines' medians; range: their minimum and maximum, of a single "
         "machine those of its surveys."
     )
-    sources = Items(tuple(Item(_source(one)) for one in alike))
+    sources = Items(tuple(Item(_source(reference)) for reference in alike))
     rows = table(
         [(figure, _medians(figure[2], alike)) for figure in chosen],
         text("result", lambda row: f"{row[0][0]} ({row[0][1]})" if row[0][1] else row[0][0]),
@@ -193,7 +197,7 @@ def _source(machine: ReferenceMachine) -> str:
 
 def _medians(metric: MetricResult, alike: Sequence[ReferenceMachine]) -> list[float]:
     line = _line(metric)
-    return [statistics.median(one.medians[line]) for one in alike if line in one.medians]
+    return [statistics.median(item.medians[line]) for item in alike if line in item.medians]
 
 
 def _reference(
@@ -201,7 +205,7 @@ def _reference(
 ) -> tuple[str, str]:
     """Returns the median of the machines and their range; of a single one that of its surveys."""
     line = _line(metric)
-    surveys = next(one.medians[line] for one in alike if line in one.medians)
+    surveys = next(item.medians[line] for item in alike if line in item.medians)
     spread = medians if len(medians) > 1 else surveys
     middle = statistics.median(medians)
     ends = units.format_interval(middle, min(spread), max(spread), metric.estimate.unit)
@@ -214,6 +218,9 @@ def _rank(metric: MetricResult, medians: Sequence[float]) -> str:
     low, high = metric.estimate.low, metric.estimate.high
     if low is None or high is None or metric.better is Better.NONE:
         return "–"
-    below, above = (sum(one < low for one in medians), sum(one > high for one in medians))
+    below, above = (
+        sum(median < low for median in medians),
+        sum(median > high for median in medians),
+    )
     better, worse = (below, above) if metric.better is Better.HIGHER else (above, below)
     return f"better than {better}, worse than {worse} of {len(medians)}"

@@ -163,11 +163,11 @@ def excluded_rows(result: RunResult) -> list[str]:
     several = len(result.run.targets) > 1
     return [
         clean(
-            f"{one.benchmark} ({factors_text(one.factors) or 'no factors'})"
-            f"{f' on {one.target}' if several else ''}: no result, {plural(one.trials, 'trial')} "
-            f"excluded: {one.reason}."
+            f"{setting.benchmark} ({factors_text(setting.factors) or 'no factors'})"
+            f"{f' on {setting.target}' if several else ''}: no result, "
+            f"{plural(setting.trials, 'trial')} excluded: {setting.reason}."
         )
-        for one in excluded_settings(result)
+        for setting in excluded_settings(result)
     ]
 
 

@@ -60,7 +60,7 @@ class HiddenSetting:
 def versions_of(manifest: RunManifest, target: str) -> dict[str, str]:
     """Returns versions and the kind of a target, as far as they are known."""
     values = {title: getattr(manifest, key) for key, title in VERSIONS.items()}
-    kinds = (str(one["kind"]) for one in manifest.targets if one["name"] == target)
+    kinds = (str(each["kind"]) for each in manifest.targets if each["name"] == target)
     values[TARGET_KIND] = next(kinds, None)
     return {title: value for title, value in values.items() if value}
 
@@ -100,8 +100,8 @@ def parameters_of(
         own = (set_apart or {}).get(record.benchmark, ())
         for name, value in (*_tool_version(record), *record.params.items()):
             if name not in record.factors or name in own:
-                shown = printable(level_name(value))
-                values.setdefault(f"{record.benchmark} {name}", {})[shown] = None
+                level = printable(level_name(value))
+                values.setdefault(f"{record.benchmark} {name}", {})[level] = None
     return {
         name: ", ".join([*list(texts)[:MAX_VALUES], *["…"] * (len(texts) > MAX_VALUES)])
         for name, texts in values.items()
@@ -115,18 +115,18 @@ def _tool_version(record: TrialRecord) -> Iterable[tuple[str, Any]]:
 
 
 def hidden_settings(
-    records: Iterable[Mapping[str, str]], asked: Collection[str] = ()
+    records: Iterable[Mapping[str, str]], compared: Collection[str] = ()
 ) -> tuple[HiddenSetting, ...]:
-    """Returns the settings that differ among records, without those that were asked for.
+    """Returns the settings that differ among records, without those that are compared.
 
     A record without any setting, such as one of a file, says nothing.
     """
     every = [record for record in records if record]
-    names = dict.fromkeys(name for record in every for name in record if name not in asked)
+    names = dict.fromkeys(name for record in every for name in record if name not in compared)
     differing = []
     for name in names:
-        having = [one for one in every if name in one or name in _OF_EVERY_RECORD]
-        values = tuple(dict.fromkeys(one.get(name, UNKNOWN) for one in having))
+        having = [record for record in every if name in record or name in _OF_EVERY_RECORD]
+        values = tuple(dict.fromkeys(record.get(name, UNKNOWN) for record in having))
         if len(values) > 1:
             differing.append(HiddenSetting(name, values[:MAX_VALUES], len(values)))
     return tuple(differing)
@@ -136,7 +136,9 @@ def warnings_of(settings: Sequence[HiddenSetting]) -> list[str]:
     """Returns the sentence that names hidden settings; nothing without any."""
     if not settings:
         return []
-    names = [f"{one.name} ({_listed('; ', one.values, one.count)})" for one in settings]
+    names = [
+        f"{setting.name} ({_listed('; ', setting.values, setting.count)})" for setting in settings
+    ]
     listed = _listed(", ", names[:MAX_SETTINGS], len(names))
     return [clean(f"The merged records differ in: {listed}.")]
 

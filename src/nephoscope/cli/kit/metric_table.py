@@ -65,8 +65,8 @@ def _cells(line: MetricResult) -> tuple[str, str, str, str]:
 
 def _notes(result: RunResult) -> list[str]:
     """Findings, warnings of metrics, notes on the data, excluded trials: a sentence each."""
-    told = [one.sentence for one in result.findings if one.severity in _STATED]
-    told += wording.by_kind(
+    notes = [finding.sentence for finding in result.findings if finding.severity in _STATED]
+    notes += wording.by_kind(
         [
             (wording.metric_name(line.metric), note)
             for line in result.metrics
@@ -74,11 +74,11 @@ def _notes(result: RunResult) -> list[str]:
             if note
         ]
     )
-    told += [f"Note: {sentence}" for sentence in result.refused]
-    told += wording.exclusions_by_reason(result)
+    notes += [f"Note: {sentence}" for sentence in result.refused]
+    notes += wording.exclusions_by_reason(result)
     return [
         "\n".join(
             textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
-            for note in dict.fromkeys(told)
+            for note in dict.fromkeys(notes)
         )
     ]

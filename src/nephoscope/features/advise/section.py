@@ -38,7 +38,7 @@ def _application(advice: Advice) -> Iterator[Block]:
     yield table(
         advice.classes,
         text("class", lambda entry: entry.name),
-        number("score", lambda one: "unknown" if one.score is None else f"{one.score:.2f}"),
+        number("score", lambda row: "unknown" if row.score is None else f"{row.score:.2f}"),
         text("attached", lambda entry: "yes" if entry.attached else ""),
         text("reason", lambda entry: entry.reason),
     )
@@ -147,7 +147,9 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
 
 def _platform_table(name: str, predictions: Sequence[Prediction], counted: str) -> Table:
     """Returns the predictions of a platform: of each metric the first and the last setting."""
-    by_metric = group_by(predictions, lambda one: wording.full_name(one.benchmark, one.metric))
+    by_metric = group_by(
+        predictions, lambda prediction: wording.full_name(prediction.benchmark, prediction.metric)
+    )
     rows: list[tuple[str, Prediction]] = []
     for metric, entries in by_metric.items():
         ordered = sorted(entries, key=_levels_in_order)
@@ -225,7 +227,7 @@ def _levels(advice: Advice) -> Iterator[Block]:
         number("target", lambda level: _limit(level, level.target)),
         number("acceptable", lambda level: _limit(level, level.maximum)),
         text("strictest", lambda level: "ask" if level.strictest else ""),
-        text("of", lambda one: ", ".join(filter(None, (one.statistic, one.note))), roomy=True),
+        text("of", lambda row: ", ".join(filter(None, (row.statistic, row.note))), roomy=True),
         text("source", lambda level: level.source),
     )
     references = {level.source: level.reference for level in advice.levels if level.reference}

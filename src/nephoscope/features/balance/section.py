@@ -53,12 +53,16 @@ def answer(result: RunResult) -> list[str]:
     sentences = []
     highest = [
         f"{wording.clean(name)} "
-        + wording.estimate_text(max((one.throughput for one in own), key=lambda one: one.value))
-        for name, own in group_by(balance.throughputs, lambda one: one.balancer).items()
+        + wording.estimate_text(
+            max((throughput.throughput for throughput in own), key=lambda estimate: estimate.value)
+        )
+        for name, own in group_by(
+            balance.throughputs, lambda throughput: throughput.balancer
+        ).items()
     ]
     if highest:
         sentences.append(f"Highest throughput: {'; '.join(highest)}.")
-    sentences += [wording.clean(one) for one in verdicts(balance.ratios)]
+    sentences += [wording.clean(verdict) for verdict in verdicts(balance.ratios)]
     for latency in balance.latencies:
         added = latency.comparison.difference
         if added is not None:
@@ -75,24 +79,27 @@ def answer(result: RunResult) -> list[str]:
     return sentences
 
 
-def _curve_name(one: Throughput) -> str:
-    return wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}")
+def _curve_name(throughput: Throughput) -> str:
+    return wording.clean(
+        f"{throughput.balancer}, {wording.plural(throughput.generators, 'generator')}"
+    )
 
 
 def _throughput(points: Sequence[Throughput]) -> Iterable[Block]:
     parts: Sequence[tuple[str, str, str, Callable[[Throughput], Estimate]]] = (
-        ("throughput", "throughput", "per_s", lambda one: one.throughput),
-        ("response", "mean response time", "ns", lambda one: one.response_mean),
+        ("throughput", "throughput", "per_s", lambda throughput: throughput.throughput),
+        ("response", "mean response time", "ns", lambda throughput: throughput.response_mean),
     )
     for slug, title, unit, of in parts:
         curves = []
         for name, own in group_by(points, _curve_name).items():
             hover = [
-                f"{name}, {one.connections} connections: {wording.estimate_text(of(one))}"
-                for one in own
+                f"{name}, {throughput.connections} connections: "
+                f"{wording.estimate_text(of(throughput))}"
+                for throughput in own
             ]
-            xs = [float(one.connections) for one in own]
-            curves.append(figures.curve_of(name, xs, [of(one) for one in own], hover))
+            xs = [float(throughput.connections) for throughput in own]
+            curves.append(figures.curve_of(name, xs, [of(throughput) for throughput in own], hover))
         figure = figures.lines(
             curves,
             figures.Axis("connections", "count", from_zero=True),
@@ -101,7 +108,7 @@ def _throughput(points: Sequence[Throughput]) -> Iterable[Block]:
         data = table(
             points,
             text("balancer", _curve_name),
-            text("connections", lambda one: one.connections),
+            text("connections", lambda row: row.connections),
             *estimate("value", of),
         )
         yield Chart(
@@ -115,10 +122,10 @@ def throughput_table(points: Sequence[Throughput]) -> Table:
     return table(
         points,
         text("balancer", _curve_name),
-        text("connections", lambda one: one.connections),
-        *interval("p99", lambda one: one.response_p99),
-        *interval("CPU per request", lambda one: one.cpu_per_request),
-        number("X·R/N", lambda one: one.in_flight_ratio),
+        text("connections", lambda row: row.connections),
+        *interval("p99", lambda row: row.response_p99),
+        *interval("CPU per request", lambda row: row.cpu_per_request),
+        number("X·R/N", lambda row: row.in_flight_ratio),
         caption="Response time p99 of all generators together, CPU time of the balancer per "
         "request, and throughput X times mean response time R over the number of connections N. "
         "By Little's law it is 1 where each connection always waits for a response.",
@@ -130,12 +137,13 @@ def ratios_table(balance: Balance) -> Table:
     return table(
         balance.ratios,
         text(
-            "balancer", lambda one: f"{one.balancer}, {wording.plural(one.generators, 'generator')}"
+            "balancer",
+            lambda row: f"{row.balancer}, {wording.plural(row.generators, 'generator')}",
         ),
-        text("against", lambda one: one.reference),
-        text("connections", lambda one: one.connections),
-        *ratio("ratio", lambda one: one.comparison.ratio, lambda one: one.comparison.n_a),
-        text("verdict", lambda one: one.comparison.verdict.word),
+        text("against", lambda row: row.reference),
+        text("connections", lambda row: row.connections),
+        *ratio("ratio", lambda row: row.comparison.ratio, lambda row: row.comparison.n_a),
+        text("verdict", lambda row: row.comparison.verdict.word),
         caption="Throughput over that of the other one, paired by round; above 1 is better. "
         "Verdicts are corrected over all comparisons (Holm).",
     )
@@ -145,11 +153,11 @@ def effects_table(balance: Balance) -> Table:
     """Returns the ratio of throughputs of several generators and one, with its verdict."""
     return table(
         balance.effects,
-        text("balancer", lambda one: one.balancer),
-        text("generators", lambda one: f"{one.generators} against 1"),
-        text("connections", lambda one: one.connections),
-        *ratio("ratio", lambda one: one.comparison.ratio, lambda one: one.comparison.n_a),
-        text("verdict", lambda one: one.comparison.verdict.word),
+        text("balancer", lambda row: row.balancer),
+        text("generators", lambda row: f"{row.generators} against 1"),
+        text("connections", lambda row: row.connections),
+        *ratio("ratio", lambda row: row.comparison.ratio, lambda row: row.comparison.n_a),
+        text("verdict", lambda row: row.comparison.verdict.word),
         caption="Throughput of several generators over that of one with as many connections in "
         "all, paired by round. Verdicts are corrected over all comparisons (Holm).",
     )
@@ -159,13 +167,13 @@ def latencies_table(balance: Balance) -> Table:
     """Returns what each balancer adds to the response time of an open loop."""
     return table(
         balance.latencies,
-        text("balancer", lambda one: one.balancer),
-        text("rate", lambda one: units.format_value(one.rate_per_s, "per_s")),
-        number("direct", lambda one: one.direct),
-        number("through the balancer", lambda one: one.through),
-        *interval("added", lambda one: one.comparison.difference),
-        number("network", lambda one: one.network_ratio),
-        number("n", lambda one: one.comparison.n_a),
+        text("balancer", lambda row: row.balancer),
+        text("rate", lambda row: units.format_value(row.rate_per_s, "per_s")),
+        number("direct", lambda row: row.direct),
+        number("through the balancer", lambda row: row.through),
+        *interval("added", lambda row: row.comparison.difference),
+        number("network", lambda row: row.network_ratio),
+        number("n", lambda row: row.comparison.n_a),
         caption="Mean response time directly and through the balancer, paired by round. Network: "
         "two round trips of a datagram over the response time through the balancer. They contain "
         "the wake-up of the programs at both ends, so that it is an upper bound of the network's "
@@ -174,17 +182,23 @@ def latencies_table(balance: Balance) -> Table:
 
 
 def _sharing(sharings: Sequence[Sharing]) -> Chart:
-    servers = list(dict.fromkeys(name for one in sharings for name in one.shares))
-    names = [wording.clean(one.balancer) for one in sharings]
+    servers = list(dict.fromkeys(name for sharing in sharings for name in sharing.shares))
+    names = [wording.clean(sharing.balancer) for sharing in sharings]
     parts = [
-        (server, [one.shares[server].value if server in one.shares else 0.0 for one in sharings])
+        (
+            server,
+            [
+                sharing.shares[server].value if server in sharing.shares else 0.0
+                for sharing in sharings
+            ],
+        )
         for server in servers
     ]
     figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
     rows: list[tuple[Sharing, str, Estimate]] = []
-    for one in sharings:
-        rows += [(one, server, share) for server, share in one.shares.items()]
-        rows.append((one, "Jain's index", one.fairness))
+    for sharing in sharings:
+        rows += [(sharing, server, share) for server, share in sharing.shares.items()]
+        rows.append((sharing, "Jain's index", sharing.fairness))
     data = table(
         rows,
         text("balancer", lambda row: row[0].balancer),
@@ -201,7 +215,7 @@ def _sharing(sharings: Sequence[Sharing]) -> Chart:
 
 
 def _failovers(balance: Balance) -> Iterable[Block]:
-    alike = group_by(balance.failovers, lambda one: (one.balancer, one.failure))
+    alike = group_by(balance.failovers, lambda failover: (failover.balancer, failover.failure))
     for first, *_ in list(alike.values())[:MAX_TIMELINES]:
         yield _timeline(first)
     yield Heading("Failures")
@@ -261,9 +275,9 @@ def _timeline(failover: Failover) -> Chart:
     )
 
 
-def _per_s(one: Failover) -> float:
+def _per_s(failover: Failover) -> float:
     """Intervals a second."""
-    points = one.timeline
+    points = failover.timeline
     return 1 / (points[1].at_s - points[0].at_s) if len(points) > 1 else 1.0
 
 
@@ -275,12 +289,12 @@ def failures_table(balance: Balance) -> Table:
 
     return table(
         balance.failures,
-        text("balancer", lambda one: one.balancer),
-        text("failure", lambda one: one.failure),
-        number("noticed after", lambda one: known(one.noticed)),
-        number("first response after recovery", lambda one: known(one.returned)),
-        number("failed requests", lambda one: known(one.errors)),
-        number("slowest", lambda one: known(one.slowest)),
+        text("balancer", lambda row: row.balancer),
+        text("failure", lambda row: row.failure),
+        number("noticed after", lambda row: known(row.noticed)),
+        number("first response after recovery", lambda row: known(row.returned)),
+        number("failed requests", lambda row: known(row.errors)),
+        number("slowest", lambda row: known(row.slowest)),
         caption="Medians of the rounds, with intervals.",
     )
 
@@ -288,20 +302,20 @@ def failures_table(balance: Balance) -> Table:
 def failovers_table(balance: Balance) -> Table:
     """Returns each trial with a failure: counts of the clients and of the balancer."""
 
-    def kinds(one: Failover) -> str:
-        return ", ".join(f"{n} {kind}" for kind, n in sorted(one.errors.items())) or "none"
+    def kinds(failover: Failover) -> str:
+        return ", ".join(f"{n} {kind}" for kind, n in sorted(failover.errors.items())) or "none"
 
     return table(
         balance.failovers,
-        text("balancer", lambda one: one.balancer),
-        text("failure", lambda one: one.failure),
-        text("round", lambda one: one.round),
-        count("sent", lambda one: one.sent),
-        count("valid", lambda one: one.completed),
-        count("failed", lambda one: sum(one.errors.values())),
-        count("failed (balancer)", lambda one: one.failed),
-        count("retries", lambda one: one.retries),
-        number("noticed", lambda one: one.noticed_s and one.noticed_s * 1e9, "ns"),
+        text("balancer", lambda row: row.balancer),
+        text("failure", lambda row: row.failure),
+        text("round", lambda row: row.round),
+        count("sent", lambda row: row.sent),
+        count("valid", lambda row: row.completed),
+        count("failed", lambda row: sum(row.errors.values())),
+        count("failed (balancer)", lambda row: row.failed),
+        count("retries", lambda row: row.retries),
+        number("noticed", lambda row: row.noticed_s and row.noticed_s * 1e9, "ns"),
         text("errors", kinds),
         caption="Counts of the clients beside the balancer's own.",
     )

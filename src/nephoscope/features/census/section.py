@@ -19,8 +19,8 @@ _PATTERNS = ("", "/", "x", ".")
 
 def build(result: RunResult) -> Section | None:
     """The census of a run that measured several machines."""
-    found = result.part(Census)
-    return section(found) if found is not None and found.machines else None
+    census = result.part(Census)
+    return section(census) if census is not None and census.machines else None
 
 
 def section(census: Census) -> Section:
@@ -48,8 +48,12 @@ def _lead(census: Census) -> str:
     return f"{text}, from {wording.joined(of)}." if of else f"{text}."
 
 
-def _share_cells(one: ModelShare) -> tuple[str, str, str]:
-    return str(one.count), wording.percent(one.share.value, 3), _interval(one.share)
+def _share_cells(model_share: ModelShare) -> tuple[str, str, str]:
+    return (
+        str(model_share.count),
+        wording.percent(model_share.share.value, 3),
+        _interval(model_share.share),
+    )
 
 
 def _interval(estimate: Estimate) -> str:
@@ -60,7 +64,7 @@ def _models(census: Census) -> list[Block]:
     clocks = any(kind.clocks for kind in census.kinds)
     rows: list[tuple[InstanceType, str, ModelShare | None]] = []
     for kind in census.kinds:
-        rows += [(kind, one.model, one) for one in kind.models]
+        rows += [(kind, model.model, model) for model in kind.models]
         rows += [(kind, model, None) for model in kind.uncounted]
     if not rows:
         return []
@@ -96,7 +100,7 @@ def _models(census: Census) -> list[Block]:
 
 def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, object]:
     """Stacked bars of shares, the interval of each segment as its whisker."""
-    by_bar = [{one.model: one for one in shares} for _, shares in bars]
+    by_bar = [{share.model: share for share in shares} for _, shares in bars]
     models = dict.fromkeys(model for of in by_bar for model in of)
     parts = [(wording.clean(model), [of.get(model) for of in by_bar]) for model in models]
     heights = [(name, [s.share.value if s else 0.0 for s in own]) for name, own in parts]
@@ -109,12 +113,12 @@ def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, obje
             "fillmode": "overlay",
             "fgcolor": "#ffffff",
         }
-        shares = [one.share if one else None for one in own]
+        shares = [model_share.share if model_share else None for model_share in own]
         # Black, because the whiskers lie on bars of every colour.
         trace["error_x"] = figures.error_bars(
-            [one.value if one else 0.0 for one in shares],
-            [one.low if one else None for one in shares],
-            [one.high if one else None for one in shares],
+            [estimate.value if estimate else 0.0 for estimate in shares],
+            [estimate.low if estimate else None for estimate in shares],
+            [estimate.high if estimate else None for estimate in shares],
         ) | {"width": 4, "color": "#000000"}
         trace["customdata"] = [
             figures.text(f"{bar}, {name}: {' '.join(_share_cells(s)[1:])}, {s.count} machines")
@@ -136,7 +140,7 @@ def _places(what: str, groups: Sequence[tuple[InstanceType, Sequence[ShareGroup]
         for kind, group in places
     ]
     listing = table(
-        [(kind, group, one) for kind, group in places for one in group.models],
+        [(kind, group, model) for kind, group in places for model in group.models],
         text("type", lambda row: row[0].name),
         text(what, lambda row: row[1].name),
         text("CPU model", lambda row: row[2].model),
@@ -191,7 +195,7 @@ def _matrix(benches: Sequence[Bench]) -> Table:
         return list(map(own.get, models))
 
     columns = spread(map(wording.clean, models), ratios)
-    return table(benches, text("benchmark", lambda one: one.label), *columns, caption=f"{sources}:")
+    return table(benches, text("benchmark", lambda row: row.label), *columns, caption=f"{sources}:")
 
 
 def _ratio(estimate: Estimate) -> str:

@@ -80,7 +80,7 @@ def _computed(run: StoredRun) -> RunMeasurements:
     ]
     targets = dict.fromkeys([*kinds, *(key.target for key, _ in groups)])
     damaged = [
-        one for record in records if record.failure_name == DAMAGED for one in record.reasons
+        reason for record in records if record.failure_name == DAMAGED for reason in record.reasons
     ]
     return RunMeasurements(
         run=run.id,
@@ -182,10 +182,10 @@ def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[
     document: Any = run.manifest.fingerprints.get(target)
     if not document:
         documents = [
-            one
+            document
             for record in records
             if record.benchmark == FINGERPRINT
-            for one in record.documents.values()
+            for document in record.documents.values()
         ]
         document = documents[0] if documents else {}
     versions = {title: getattr(run.manifest, key) for key, title in VERSIONS.items()}

@@ -46,7 +46,7 @@ def environment_of(
 
 def differences_between(a: SideEnvironment, b: SideEnvironment) -> tuple[Difference, ...]:
     """Returns what differs, the machine's facts first; nothing on a fact that neither side has."""
-    sides = [_facts(one) | dict(one.settings) for one in (a, b)]
+    sides = [_facts(item) | dict(item.settings) for item in (a, b)]
     names = dict.fromkeys([*sides[0], *sides[1]])
     rows = ((name, *(side.get(name) or "unknown" for side in sides)) for name in names)
     return tuple(Difference(*row) for row in rows if row[1] != row[2])

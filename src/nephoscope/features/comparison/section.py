@@ -160,7 +160,9 @@ def _differences(comparisons: Comparisons, *, every: bool) -> list[Block]:
     differences = comparisons.differences
     blocks: list[Block] = []
     if differences:
-        names = wording.joined([wording.clean(one.what) for one in differences[:MAX_DIFFERENCES]])
+        names = wording.joined(
+            [wording.clean(difference.what) for difference in differences[:MAX_DIFFERENCES]]
+        )
         more = len(differences) - MAX_DIFFERENCES
         names += f" and {more} more" if more > 0 else ""
         open_rows = len(differences) if every else MAX_DIFFERENCES
@@ -182,9 +184,9 @@ def _differences(comparisons: Comparisons, *, every: bool) -> list[Block]:
 def _environment(differences: Sequence[Difference]) -> Table:
     return table(
         differences,
-        text("environment", lambda one: one.what),
-        text("A", lambda one: one.a),
-        text("B", lambda one: one.b),
+        text("environment", lambda row: row.what),
+        text("A", lambda row: row.a),
+        text("B", lambda row: row.b),
     )
 
 

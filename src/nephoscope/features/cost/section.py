@@ -51,7 +51,7 @@ def prices_section(book: PriceBook, imported: Import | None = None) -> Section:
         *(number(purchase.replace("_", " "), price(purchase)) for purchase in PURCHASES),
         text(
             "billing",
-            lambda one: f"{one.billing_step_s:g} s steps, minimum {one.billing_minimum_s:g} s",
+            lambda row: f"{row.billing_step_s:g} s steps, minimum {row.billing_minimum_s:g} s",
         ),
         text("source", lambda offer: offer.source, roomy=True),
         caption="Per hour:",
@@ -86,18 +86,18 @@ def work_section(costs: WorkCosts) -> Section:
         f"{amount(cost.value, costs.currency)} per million {wording.clean(costs.unit)} "
         f"({'no interval' if cost.low is None else f'interval: {amount_interval(cost)}'})."
     )
-    similar = [wording.clean(one.option) for one in costs.costs if one.similar_to_cheapest]
+    similar = [wording.clean(cost.option) for cost in costs.costs if cost.similar_to_cheapest]
     if similar:
         conclusion += f" The intervals do not distinguish {wording.joined(similar)} from it."
     options = table(
         costs.costs,
-        text("option", lambda one: one.option),
-        number("per hour", lambda one: amount(one.price_per_h, costs.currency)),
-        number("capacity per s", lambda one: units.format_number(one.capacity_per_s.value, 4)),
-        number("interval", lambda one: plain_interval(one.capacity_per_s)),
-        number("per million", lambda one: amount(one.cost_per_million.value, costs.currency)),
-        number("interval", lambda one: amount_interval(one.cost_per_million)),
-        text("frontier", lambda one: "yes" if one.on_frontier else ""),
+        text("option", lambda row: row.option),
+        number("per hour", lambda row: amount(row.price_per_h, costs.currency)),
+        number("capacity per s", lambda row: units.format_number(row.capacity_per_s.value, 4)),
+        number("interval", lambda row: plain_interval(row.capacity_per_s)),
+        number("per million", lambda row: amount(row.cost_per_million.value, costs.currency)),
+        number("interval", lambda row: amount_interval(row.cost_per_million)),
+        text("frontier", lambda row: "yes" if row.on_frontier else ""),
         caption=f"Objective: {wording.clean(costs.objective)}." if costs.objective else "",
     )
     blocks = (
@@ -127,29 +127,29 @@ def _frontier(costs: WorkCosts) -> Chart:
     data = []
     groups = (("on the frontier", True), ("another option has more for less", False))
     for index, (name, wanted) in enumerate(groups):
-        own = [one for one in costs.costs if one.on_frontier is wanted]
+        own = [cost for cost in costs.costs if cost.on_frontier is wanted]
         if not own:
             continue
         colour, _, symbol = palette.style(index)
-        x = [one.capacity_per_s for one in own]
-        y = [one.cost_per_million for one in own]
+        x = [cost.capacity_per_s for cost in own]
+        y = [cost.cost_per_million for cost in own]
         hover = [
-            f"{one.option}: {amount(one.cost_per_million.value, costs.currency)} per million"
-            for one in own
+            f"{cost.option}: {amount(cost.cost_per_million.value, costs.currency)} per million"
+            for cost in own
         ]
         data.append(
             figures.trace(
                 name,
-                [one.value for one in x],
-                [one.value for one in y],
+                [estimate.value for estimate in x],
+                [estimate.value for estimate in y],
                 hover,
                 marker={"color": colour, "symbol": symbol, "size": 10},
                 error_x=figures.interval_bars(x),
                 error_y=figures.interval_bars(y),
             )
         )
-    capacities = [one.capacity_per_s for one in costs.costs]
-    prices = [one.cost_per_million for one in costs.costs]
+    capacities = [cost.capacity_per_s for cost in costs.costs]
+    prices = [cost.cost_per_million for cost in costs.costs]
     x_axis, y_axis = (
         figures.axis_of(figures.Axis(title, "none"), figures.ends_of(estimates))
         for title, estimates in (
@@ -159,9 +159,9 @@ def _frontier(costs: WorkCosts) -> Chart:
     )
     options = table(
         costs.costs,
-        text("option", lambda one: one.option),
-        number("capacity per s", lambda one: f"{one.capacity_per_s.value:.6g}"),
-        number("per million", lambda one: f"{one.cost_per_million.value:.6g}"),
+        text("option", lambda row: row.option),
+        number("capacity per s", lambda row: f"{row.capacity_per_s.value:.6g}"),
+        number("per million", lambda row: f"{row.cost_per_million.value:.6g}"),
     )
     return Chart(
         "cost-frontier",
@@ -196,11 +196,11 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     )
     yield table(
         analysis.mix,
-        text("model", lambda one: one.model),
-        number("machines", lambda one: one.machines),
-        number("share", lambda one: wording.percent(one.share, 3)),
-        number("speed", lambda one: units.format_number(one.speed.value, 4)),
-        number("interval", lambda one: plain_interval(one.speed)),
+        text("model", lambda row: row.model),
+        number("machines", lambda row: row.machines),
+        number("share", lambda row: wording.percent(row.share, 3)),
+        number("speed", lambda row: units.format_number(row.speed.value, 4)),
+        number("interval", lambda row: plain_interval(row.speed)),
         caption=f"Mix: {wording.clean(analysis.source)}. Launches of unknown speed: "
         f"{analysis.rest}.",
     )
@@ -225,18 +225,18 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     yield Heading("Other rules")
     yield table(
         analysis.kept_models,
-        text("keep", lambda one: wording.joined(map(wording.clean, one.models))),
-        number("cost of the job", lambda one: amount(one.cost, job.currency)),
+        text("keep", lambda row: wording.joined(map(wording.clean, row.models))),
+        number("cost of the job", lambda row: amount(row.cost, job.currency)),
         caption="Cost with a search until each instance is one of these, with equal parts of the "
         "work:",
     )
     yield table(
         analysis.stopping,
-        text("model", lambda one: one.model),
+        text("model", lambda row: row.model),
         number(
             "another launch pays above",
-            lambda one: (
-                "never" if one.rejected_above_h is None else f"{one.rejected_above_h:.4g} h"
+            lambda row: (
+                "never" if row.rejected_above_h is None else f"{row.rejected_above_h:.4g} h"
             ),
         ),
         caption="Optimal stopping, by the work that is left for an instance (hours of speed 1):",
@@ -250,16 +250,16 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
 def _fleets(analysis: SavingAnalysis) -> Table:
     return table(
         analysis.fleets,
-        text("strategy", lambda one: one.strategy.replace("_", " ")),
-        count("fleets", lambda one: one.fleets),
-        number("cost", lambda one: amount(one.cost, analysis.job.currency)),
-        number("saving", lambda one: wording.percent(one.saving_ratio, 4)),
+        text("strategy", lambda row: row.strategy.replace("_", " ")),
+        count("fleets", lambda row: row.fleets),
+        number("cost", lambda row: amount(row.cost, analysis.job.currency)),
+        number("saving", lambda row: wording.percent(row.saving_ratio, 4)),
         number(
             "5 % to 95 % of fleets",
-            lambda one: (
-                f"{wording.percent(one.low_ratio, 3)} to {wording.percent(one.high_ratio, 3)}"
+            lambda row: (
+                f"{wording.percent(row.low_ratio, 3)} to {wording.percent(row.high_ratio, 3)}"
             ),
         ),
-        number("fleets that lose", lambda one: wording.percent(one.losing_ratio, 3) or "0 %"),
+        number("fleets that lose", lambda row: wording.percent(row.losing_ratio, 3) or "0 %"),
         caption="Simulated fleets:",
     )

@@ -144,7 +144,8 @@ def read(file: Path, book: PriceBook) -> WorkCosts:
     """Returns the costs of the options in a file. Raises PlanError or UsageError."""
     values = recordfile.load(file, WorkFile, "list of options")
     currency = price_records.single_currency(
-        (_currency(one, book, values.date) for one in values.options.values()), f"{file}: options"
+        (_currency(option, book, values.date) for option in values.options.values()),
+        f"{file}: options",
     )
     costs = []
     for name, option in values.options.items():
@@ -153,7 +154,7 @@ def read(file: Path, book: PriceBook) -> WorkCosts:
         except UsageError as error:
             raise UsageError(f"{file}: options.{name}: {error.message}", error.hint) from None
     hidden = hidden_settings(
-        _settings(one, book, values.date, file.parent) for one in values.options.values()
+        _settings(option, book, values.date, file.parent) for option in values.options.values()
     )
     return replace(_compared(costs, values, currency), hidden_settings=hidden)
 
@@ -251,16 +252,20 @@ def _models(option: WorkOption, folder: Path) -> tuple[list[float], list[Estimat
     """Machines and speed of each model of the mix."""
     if option.census is None:
         own = list(option.mix.values())
-        return [float(one.machines) for one in own], [one.speed.estimate("none") for one in own]
+        return [float(speed.machines) for speed in own], [
+            speed.speed.estimate("none") for speed in own
+        ]
     mix = of_census(
         of_files([folder / option.census]), kind=option.instance_type, benchmark=option.benchmark
     )
-    if sum(one.share for one in mix.models) < 1 - 1e-6:
+    if sum(model.share for model in mix.models) < 1 - 1e-6:
         raise UsageError(
             f"{option.census}: some counted models have no speed of this benchmark.",
             "Add their speeds, or write the mix into the option.",
         )
-    return [float(one.machines or 0) for one in mix.models], [one.speed for one in mix.models]
+    return [float(model.machines or 0) for model in mix.models], [
+        model.speed for model in mix.models
+    ]
 
 
 def _speed_factor(
@@ -273,7 +278,7 @@ def _speed_factor(
     counts = np.array(machines)
     seed = names.seed_of("cost work", name)
     share, speed = draw_mix(counts, speeds, seed=seed)
-    fixed = np.array([one.value for one in speeds])
+    fixed = np.array([estimate.value for estimate in speeds])
     if option.sharing == "dynamic":
         value, drawn = counts.sum() / (counts @ fixed), 1 / (share * speed).sum(axis=1)
         what = "1 over the mean speed of the mix"
@@ -298,7 +303,7 @@ def _compared(costs: Sequence[WorkCost], values: WorkFile, currency: str) -> Wor
     marked = [
         replace(
             cost,
-            on_frontier=not any(dominates(other, own) for other in sides),
+            on_frontier=not any(dominates(side, own) for side in sides),
             similar_to_cheapest=_similar(cost, cheapest),
         )
         for cost, own in zip(ordered, sides, strict=True)

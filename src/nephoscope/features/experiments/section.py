@@ -26,24 +26,28 @@ def build(result: RunResult) -> Section | None:
     if effects is None:
         return None
     blocks: list[Block] = [Sentence(_design(effects), lead=True)]
-    confounded = (f"{one.benchmark}: {text}." for one in effects.designs for text in one.confounded)
+    confounded = (
+        f"{design.benchmark}: {text}." for design in effects.designs for text in design.confounded
+    )
     blocks += items(dict.fromkeys(confounded), title="Confounded effects")
     if effects.controls is not None:
         bad = effects.controls.cells > 0 and "too many" in effects.controls.sentence
         blocks += items([effects.controls.sentence], "warning" if bad else "info")
     blocks += _effects(effects.effects)
     # The section on isolation states the same of loads, in pairs of trials.
-    blocks += _baselines([one for one in effects.comparisons if "resource" not in one.changed])
+    blocks += _baselines(
+        [comparison for comparison in effects.comparisons if "resource" not in comparison.changed]
+    )
     blocks += _components(effects.components)
-    if not any("resource" in one.changed for one in effects.comparisons):
+    if not any("resource" in comparison.changed for comparison in effects.comparisons):
         blocks += settings_without_results(result)
     blocks += items(effects.notes, title="Unavailable statistics")
     return Section("experiment", "Effects", tuple(blocks))
 
 
-def _design(found: Experiment) -> str:
+def _design(experiment: Experiment) -> str:
     parts = []
-    for crossing in found.designs:
+    for crossing in experiment.designs:
         factors = [f"{wording.clean(name)} ({len(of)})" for name, of in crossing.levels.items()]
         what = {
             "full": "full crossing",
@@ -69,12 +73,17 @@ def _chart_of(
     data: Table,
 ) -> list[Block]:
     """Dots with intervals around a line at 'no effect'; the table alone where no ratio exists."""
-    ratios = [(name, wording.plain(one)) for name, one in rows if one is not None]
+    ratios = [(name, wording.plain(estimate)) for name, estimate in rows if estimate is not None]
     if not ratios:
         return [Heading(title), Sentence(caption, roomy=True), data]
     del ratios[charts.MAX_DOTS :]
-    ends = [end for _, one in ratios for end in (one.value, one.low, one.high) if end and end > 0]
-    log = min(one.value for _, one in ratios) > 0 and max(ends) / min(ends) > 10
+    ends = [
+        end
+        for _, estimate in ratios
+        for end in (estimate.value, estimate.low, estimate.high)
+        if end and end > 0
+    ]
+    log = min(estimate.value for _, estimate in ratios) > 0 and max(ends) / min(ends) > 10
     figure = figures.dots(ratios, figures.Axis(axis, "none", log=log))
     figures.vertical(figure["layout"], _NO_EFFECT, "no effect", log=log)
     return [Chart(id, title, figure, data, caption, brief=data)]
@@ -105,7 +114,7 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
         ),
         text("verdict", lambda line: line.effect.comparison.verdict.word),
     )
-    dots = [(f"{level(one)}: {metric(one)}", one.effect.comparison.ratio) for one in lines]
+    dots = [(f"{level(line)}: {metric(line)}", line.effect.comparison.ratio) for line in lines]
     caption = (
         "Each level relative to the first level or the baseline, averaged over all other "
         "factors within each round (ratio of geometric means); n counts rounds. Verdicts "
@@ -115,8 +124,8 @@ def _effects(effects: Sequence[FactorEffect]) -> list[Block]:
 
 
 def _baselines(comparisons: Sequence[Against]) -> list[Block]:
-    headline = [one for one in comparisons if one.headline]
-    hidden = [one for one in comparisons if not one.headline]
+    headline = [comparison for comparison in comparisons if comparison.headline]
+    hidden = [comparison for comparison in comparisons if not comparison.headline]
     visible = headline or hidden
     if not visible:
         return []
@@ -127,8 +136,12 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
         f"{_EQUIVALENCE}"
     )
     dots = [
-        (f"{change_text(one)}: {wording.full_name(one.benchmark, one.metric)}", one.interference)
-        for one in visible
+        (
+            f"{change_text(comparison)}: "
+            f"{wording.full_name(comparison.benchmark, comparison.metric)}",
+            comparison.interference,
+        )
+        for comparison in visible
     ]
     blocks = _chart_of(
         "experiment-baseline", "Relative to the baseline", caption, "slowdown", dots, data
@@ -141,13 +154,13 @@ def _baselines(comparisons: Sequence[Against]) -> list[Block]:
     return blocks
 
 
-def _against_table(shown: Sequence[Against]) -> Table:
+def _against_table(rows: Sequence[Against]) -> Table:
     return table(
-        shown,
+        rows,
         text("alternative", change_text),
-        text("metric", lambda one: wording.full_name(one.benchmark, one.metric)),
-        *ratio("factor", lambda one: one.interference, lambda one: one.comparison.n_a),
-        text("verdict", lambda one: one.comparison.verdict.word),
+        text("metric", lambda row: wording.full_name(row.benchmark, row.metric)),
+        *ratio("factor", lambda row: row.interference, lambda row: row.comparison.n_a),
+        text("verdict", lambda row: row.comparison.verdict.word),
     )
 
 
@@ -184,16 +197,18 @@ def _say(factor: str, level: Any) -> str:
 Line = TypeVar("Line", Against, FactorEffect, Components)
 
 
-def headline_lines(found: Sequence[Line]) -> Sequence[Line]:
+def headline_lines(every_line: Sequence[Line]) -> Sequence[Line]:
     """Returns the headline metrics; all of them where none is one."""
-    return [one for one in found if one.headline] or found
+    return [line for line in every_line if line.headline] or every_line
 
 
-def _components(found: Sequence[Components]) -> list[Block]:
-    visible = headline_lines(found)
+def _components(every_component: Sequence[Components]) -> list[Block]:
+    visible = headline_lines(every_component)
     if not visible:
         return []
-    levels = dict.fromkeys(part.level for one in visible for part in one.nested.components)
+    levels = dict.fromkeys(
+        part.level for components in visible for part in components.nested.components
+    )
 
     def shares(component: Components) -> list[str | None]:
         own = {
@@ -204,9 +219,9 @@ def _components(found: Sequence[Components]) -> list[Block]:
 
     rows = table(
         visible[:MAX_ROWS],
-        text("metric", lambda one: wording.line_name(one.benchmark, one.metric, one.factors)),
+        text("metric", lambda row: wording.line_name(row.benchmark, row.metric, row.factors)),
         *spread((f"{level}s" for level in levels), shares),
-        *estimate("mean", lambda one: one.nested.mean),
+        *estimate("mean", lambda row: row.nested.mean),
     )
     explanation = (
         "Shares of the variance between instances, boots and rounds. The interval of the "

@@ -105,7 +105,7 @@ def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
         false_alarms=float(settings.get("false_alarms", rule.FALSE_ALARMS)),
         margin=float(settings.get("margin", rule.MARGIN)),
     )
-    hidden = run_settings.hidden_settings(settings_of_targets, asked=_FACTS.values())
+    hidden = run_settings.hidden_settings(settings_of_targets, compared=_FACTS.values())
     return replace(checked, hidden_settings=hidden)
 
 
@@ -139,11 +139,11 @@ def check_fleet(
     metrics: by name. losses: target -> lost and sent packets. offsets: target -> offset of its
     clock and bound of its error, ns.
     """
-    usable = {name: one for name, one in metrics.items() if len(one.values) >= rule.FEWEST}
+    usable = {name: metric for name, metric in metrics.items() if len(metric.values) >= rule.FEWEST}
     unchecked = [
-        f"{name}: {len(one.values)} of {len(targets)} targets have it, and {rule.FEWEST} are "
+        f"{name}: {len(metric.values)} of {len(targets)} targets have it, and {rule.FEWEST} are "
         "needed."
-        for name, one in metrics.items()
+        for name, metric in metrics.items()
         if name not in usable
     ]
     # Each metric has its part of the rate (Bonferroni), whatever their dependence.
@@ -156,7 +156,7 @@ def check_fleet(
             for target, why in undecided.items()
         ]
         for target, deviation in odd_values.items():
-            text = f"{target}: {name} is {_beside_the_fleet(deviation, metric.unit)}."
+            text = f"{target}: {name} is {_against_the_fleet(deviation, metric.unit)}."
             odd.append(Outlier(target, name, text, deviation.value, deviation.typical))
     for target, loss in rule.odd_losses(losses, alpha=alpha).items():
         lost, usual = wording.percent(loss.value), wording.percent(loss.typical) or "0 %"
@@ -166,14 +166,17 @@ def check_fleet(
         )
         odd.append(Outlier(target, "packet loss", text, loss.value, loss.typical))
     names = [*usable, *(["packet loss"] if losses else [])]
-    compared = [*_FACTS.values(), *(f"{one} of network ports" for one in _PORT_FACTS.values())]
+    compared = [
+        *_FACTS.values(),
+        *(f"{port_fact} of network ports" for port_fact in _PORT_FACTS.values()),
+    ]
     if offsets:
         compared.append("clock offset")
     if len(targets) < rule.FEWEST_OF_FACTS:
         unchecked.append(f"facts: {rule.FEWEST_OF_FACTS} targets are needed.")
         compared = []
     order = {target: place for place, target in enumerate(targets)}
-    odd.sort(key=lambda one: order.get(one.target, len(order)))
+    odd.sort(key=lambda outlier: order.get(outlier.target, len(order)))
     return FleetCheck(
         len(targets),
         tuple(odd),
@@ -286,7 +289,7 @@ def _losses(data: RunData) -> dict[str, tuple[int, int]]:
     return losses
 
 
-def _beside_the_fleet(odd: OddValue, unit: str) -> str:
+def _against_the_fleet(odd: OddValue, unit: str) -> str:
     value, typical = (units.format_value(number, unit) for number in (odd.value, odd.typical))
     times = ""
     if odd.typical > 0 and odd.value > 0:
@@ -296,7 +299,10 @@ def _beside_the_fleet(odd: OddValue, unit: str) -> str:
 
 def _odd_facts(fingerprints: Mapping[str, Any]) -> Iterator[Outlier]:
     for name, title in _FACTS.items():
-        known = {target: _countable(facts.fact(one, name)) for target, one in fingerprints.items()}
+        known = {
+            target: _countable(facts.fact(fingerprint, name))
+            for target, fingerprint in fingerprints.items()
+        }
         if name == "limits.cpu_quota_cpus":
             # No quota is a fact too, where the machine shows quotas at all.
             known = {target: known[target] or "none" for target in known}
@@ -321,14 +327,14 @@ def _countable(fact: Any) -> Any:
 
 def _different(title: str, known: Mapping[str, Any], fact: str = "") -> Iterator[Outlier]:
     usual, odd = rule.odd_facts(known)
-    agreeing = sum(one == usual for one in known.values())
+    agreeing = sum(value == usual for value in known.values())
     unit = {"speed_bits_per_s": "bits_per_s"}.get(fact, "none")
     for target, value in odd.items():
         own_text, normal = (
-            units.format_value(float(one), unit)
-            if unit != "none" and isinstance(one, int | float)
-            else wording.clean(one)
-            for one in (value, usual)
+            units.format_value(float(fact), unit)
+            if unit != "none" and isinstance(fact, int | float)
+            else wording.clean(fact)
+            for fact in (value, usual)
         )
         yield Outlier(
             target,

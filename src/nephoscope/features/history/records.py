@@ -123,7 +123,7 @@ class SeriesHistory(Series):
     @stated
     def hidden_settings(self) -> tuple[HiddenSetting, ...]:
         """Returns the settings that differ between the runs of the series."""
-        return hidden_settings([point.facts for point in self.points], asked=(MACHINE,))
+        return hidden_settings([point.facts for point in self.points], compared=(MACHINE,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +144,4 @@ class History:
     @property
     def regressions(self) -> list[str]:
         """Returns the sentences on changes for the worse that were not undone."""
-        return [one.regression for one in self.series if one.regression]
+        return [series.regression for series in self.series if series.regression]

@@ -40,7 +40,7 @@ def section(history: History) -> Section:
     """Returns the section of a history."""
     blocks: list[Block] = [Sentence(lead(history), lead=True)]
     differences = (
-        warning for one in history.series for warning in warnings_of(one.hidden_settings)
+        warning for series in history.series for warning in warnings_of(series.hidden_settings)
     )
     blocks += items(dict.fromkeys(differences), "warning")
     for position, series in enumerate(history.series, start=1):
@@ -64,8 +64,8 @@ def section(history: History) -> Section:
 
 def lead(history: History) -> str:
     """Returns the outcome in one sentence."""
-    changes = sum(len(one.changes) for one in history.series)
-    runs = len({point.run for one in history.series for point in one.points})
+    changes = sum(len(series.changes) for series in history.series)
+    runs = len({point.run for series in history.series for point in series.points})
     outcome = (
         f"{wording.plural(changes, 'change point')} in {len(history.series)} series of "
         f"{wording.plural(runs, 'run')}"
@@ -93,14 +93,14 @@ def _series(series: SeriesHistory, position: int) -> Iterator[Block]:
     yield _chart(series, position)
     if series.changes:
         yield Items(tuple(_item(series, change) for change in series.changes))
-    facts = [one for one in series.annotations if one.fact != MACHINE]
+    facts = [change for change in series.annotations if change.fact != MACHINE]
     if facts:
         yield table(
             facts,
-            text(_time_title(series), lambda one: _moment_of(series, one.run, one.at_s)),
-            text("Changed", lambda one: one.fact),
-            text("Before", lambda one: one.before),
-            text("After", lambda one: f"{one.after}{' (new baseline)' if one.resets else ''}"),
+            text(_time_title(series), lambda row: _moment_of(series, row.run, row.at_s)),
+            text("Changed", lambda row: row.fact),
+            text("Before", lambda row: row.before),
+            text("After", lambda row: f"{row.after}{' (new baseline)' if row.resets else ''}"),
         )
     if series.untested:
         yield Sentence(series.untested)
@@ -127,7 +127,10 @@ def _item(series: SeriesHistory, change: ChangePoint) -> Item:
     details = (
         when,
         *(f"At the same time: {text}" for text in change.simultaneous),
-        *(f"Repetition {one.run}: {one.status}. {one.sentence}" for one in change.repetitions),
+        *(
+            f"Repetition {confirming.run}: {confirming.status}. {confirming.sentence}"
+            for confirming in change.repetitions
+        ),
     )
     step = ""
     if change.status == "suspected" and series.has_times:
@@ -178,7 +181,7 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     data = []
     for part in _unbroken(series):
         estimates = [point.estimate for point in part]
-        values = [one.value for one in estimates]
+        values = [estimate.value for estimate in estimates]
         hover = [
             f"{_moment_of(series, point.run, point.at_s)}, {point.run}: "
             f"{wording.estimate_text(point.estimate)}"
@@ -193,7 +196,10 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
             line={"color": colour, "width": 1},
             marker={"color": colour, "symbol": symbol, "size": 5},
         )
-        lows, highs = [one.low for one in estimates], [one.high for one in estimates]
+        lows, highs = (
+            [estimate.low for estimate in estimates],
+            [estimate.high for estimate in estimates],
+        )
         if any(end is not None for end in (*lows, *highs)):
             drawn["error_y"] = figures.error_bars(values, lows, highs) | {"color": colour}
         data.append(drawn)
@@ -215,9 +221,10 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     for change in series.changes:
         x = _x(series, change.run, change.at_s)
         marks.setdefault(x, []).append(change.direction)
-    for one in series.annotations:
-        if one.fact != MACHINE:
-            marks.setdefault(_x(series, one.run, one.at_s), []).append(one.fact)
+    for fact_change in series.annotations:
+        if fact_change.fact != MACHINE:
+            at = _x(series, fact_change.run, fact_change.at_s)
+            marks.setdefault(at, []).append(fact_change.fact)
     for x, labels in marks.items():
         figures.vertical(layout, x, ", ".join(labels), log=False)
     return {"data": data, "layout": layout}
@@ -245,18 +252,18 @@ def _forecast_table(forecasts: Sequence[WeekForecast]) -> Table:
     level = 100 * forecasts[0].estimate.confidence
     return table(
         forecasts,
-        text("Week", lambda one: f"{moment(one.start_s)[:10]} to {moment(one.end_s)[:10]}"),
-        text("Hours (UTC)", lambda one: one.hours),
-        number("Expected", lambda one: one.estimate),
-        number(f"{level:g} % interval", lambda one: wording.interval_text(one.estimate)),
+        text("Week", lambda row: f"{moment(row.start_s)[:10]} to {moment(row.end_s)[:10]}"),
+        text("Hours (UTC)", lambda row: row.hours),
+        number("Expected", lambda row: row.estimate),
+        number(f"{level:g} % interval", lambda row: wording.interval_text(row.estimate)),
         number(
             "Observed",
-            lambda one: (
-                one.observed_median and units.format_value(one.observed_median, one.estimate.unit)
+            lambda row: (
+                row.observed_median and units.format_value(row.observed_median, row.estimate.unit)
             ),
             missing="",
         ),
-        number("Inside", lambda one: f"{one.inside} of {one.observed}" if one.observed else ""),
+        number("Inside", lambda row: f"{row.inside} of {row.observed}" if row.observed else ""),
         caption=f"Single measurements expected and observed, {forecasts[0].of}:",
     )
 

@@ -86,43 +86,43 @@ def _square(cell: Cell, row: str) -> Square:
 
 def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
     """A figure for each victim that responds at all: factor over what the load reached."""
-    groups = group_by(heat, lambda one: id(one.victim))
-    names = tables.victim_names([one.victim for one in heat])
+    groups = group_by(heat, lambda response: id(response.victim))
+    names = tables.victim_names([response.victim for response in heat])
     charts = []
     for position, own in enumerate(groups.values()):
-        if all(one.response.word == "flat" for one in own):
+        if all(response.response.word == "flat" for response in own):
             continue
-        shown = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
-        charts.append(_responses(names[id(own[0].victim)], shown, len(own), position))
+        drawn = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
+        charts.append(_responses(names[id(own[0].victim)], drawn, len(own), position))
     return charts[:MAX_CHARTS]
 
 
-def _reach(one: DoseResponse) -> float:
-    return max((point.factor.value for point in one.points if point.factor), default=0.0)
+def _reach(response: DoseResponse) -> float:
+    return max((point.factor.value for point in response.points if point.factor), default=0.0)
 
 
 def _responses(name: str, drawn: Sequence[DoseResponse], of: int, position: int) -> Chart:
     curves: list[figures.Curve] = []
     rows: list[tuple[str, DosePoint]] = []
-    for one in drawn:
-        label = tables.resource_name(one.resource) + tables.concurrent(one.neighbours)
-        points = [point for point in one.points if point.factor is not None]
-        at = [point.achieved.value if point.achieved else point.asked for point in points]
-        kept = [wording.plain(point.factor) for point in points if point.factor]
+    for item in drawn:
+        label = tables.resource_name(item.resource) + tables.concurrent(item.neighbours)
+        points = [point for point in item.points if point.factor is not None]
+        at = [point.achieved.value if point.achieved else point.requested for point in points]
+        point_factors = [wording.plain(point.factor) for point in points if point.factor]
         hover = [
             (
-                f"{label}, requested {100 * point.asked:g} %, achieved {100 * x:.3g} %: "
+                f"{label}, requested {100 * point.requested:g} %, achieved {100 * x:.3g} %: "
                 f"{wording.estimate_text(factor)}"
             )
-            for point, x, factor in zip(points, at, kept, strict=True)
+            for point, x, factor in zip(points, at, point_factors, strict=True)
         ]
         curves.append(
             figures.Curve(
                 label,
                 (0.0, *at),
-                (1.0, *(factor.value for factor in kept)),
-                (None, *(factor.low for factor in kept)),
-                (None, *(factor.high for factor in kept)),
+                (1.0, *(factor.value for factor in point_factors)),
+                (None, *(factor.low for factor in point_factors)),
+                (None, *(factor.high for factor in point_factors)),
                 ("baseline: 1 by definition", *hover),
             )
         )
@@ -136,7 +136,7 @@ def _responses(name: str, drawn: Sequence[DoseResponse], of: int, position: int)
     data = table(
         rows,
         text("load", lambda row: row[0]),
-        number("requested", lambda row: f"{100 * row[1].asked:g} %"),
+        number("requested", lambda row: f"{100 * row[1].requested:g} %"),
         number("achieved", lambda row: row[1].achieved and wording.estimate_text(row[1].achieved)),
         *ratio("factor", lambda row: row[1].factor),
     )
@@ -178,12 +178,12 @@ def _violins(name: str, cells: Sequence[Cell], position: int) -> Chart:
     better = "higher" if victim.better is Better.HIGHER else "lower"
     data = table(
         groups,
-        text("load", lambda one: one.place),
-        text("phase", lambda one: one.phase),
-        number("minimum", lambda one: min(one.values), victim.unit),
-        number("median", lambda one: median(one.values), victim.unit),
-        number("maximum", lambda one: max(one.values), victim.unit),
-        number("n", lambda one: len(one.values)),
+        text("load", lambda row: row.place),
+        text("phase", lambda row: row.phase),
+        number("minimum", lambda row: min(row.values), victim.unit),
+        number("median", lambda row: median(row.values), victim.unit),
+        number("maximum", lambda row: max(row.values), victim.unit),
+        number("n", lambda row: len(row.values)),
     )
     return Chart(
         f"isolation-around-{position}",
@@ -198,10 +198,10 @@ def _violins(name: str, cells: Sequence[Cell], position: int) -> Chart:
 
 def _phases(cell: Cell) -> dict[str, list[float]]:
     sides = {
-        BEFORE: [one.before for one in cell.rounds if one.before is not None],
-        DURING: [one.loaded for one in cell.rounds],
-        AFTER: [one.after for one in cell.rounds if one.after is not None],
+        BEFORE: [triple.before for triple in cell.rounds if triple.before is not None],
+        DURING: [triple.loaded for triple in cell.rounds],
+        AFTER: [triple.after for triple in cell.rounds if triple.after is not None],
     }
     if sides[BEFORE] or sides[AFTER]:
         return sides
-    return {BASELINE: [one.quiet for one in cell.rounds], DURING: sides[DURING]}
+    return {BASELINE: [triple.baseline for triple in cell.rounds], DURING: sides[DURING]}

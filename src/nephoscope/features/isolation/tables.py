@@ -116,15 +116,15 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
 
 def responses(curves: Sequence[DoseResponse]) -> list[Block]:
     """Word, slope, test and Krebs' metric of each victim and resource."""
-    names = victim_names([one.victim for one in curves])
+    names = victim_names([curve.victim for curve in curves])
     rows = table(
         curves[:MAX_ROWS],
-        text("victim", lambda one: names[id(one.victim)]),
-        text("load", lambda one: resource_name(one.resource) + concurrent(one.neighbours)),
-        text("response", lambda one: one.response.word),
-        *ratio("slope", lambda one: one.response.slope),
-        number("p", lambda one: one.response.trend and f"{one.response.trend.p:.2g}", roomy=True),
-        number("I_QoS", lambda one: one_cell(one.i_qos), roomy=True),
+        text("victim", lambda row: names[id(row.victim)]),
+        text("load", lambda row: resource_name(row.resource) + concurrent(row.neighbours)),
+        text("response", lambda row: row.response.word),
+        *ratio("slope", lambda row: row.response.slope),
+        number("p", lambda row: row.response.trend and f"{row.response.trend.p:.2g}", roomy=True),
+        number("I_QoS", lambda row: one_cell(row.i_qos), roomy=True),
     )
     explanation = (
         "Slope: change of the factor from no load to full load (Theil-Sen within each "
@@ -134,29 +134,31 @@ def responses(curves: Sequence[DoseResponse]) -> list[Block]:
     return [Heading("Dose-response"), Sentence(explanation, roomy=True), rows]
 
 
-def indices(found: Sequence[Index]) -> list[Block]:
+def indices(every_index: Sequence[Index]) -> list[Block]:
     """The index of each resource, by the victim that stands for it; the others folded away."""
-    names = victim_names([one.victim for one in found])
+    names = victim_names([index.victim for index in every_index])
 
     def listed(some: Sequence[Index], caption: str = "") -> Table:
         return table(
             some,
-            text("resource", lambda one: resource_name(one.resource) + concurrent(one.neighbours)),
-            *ratio("index", lambda one: one.index),
-            text("by", lambda one: names[id(one.victim)] + ("" if one.own else " *")),
-            number("fairness (Jain)", lambda one: one_cell(one.jain)),
+            text("resource", lambda row: resource_name(row.resource) + concurrent(row.neighbours)),
+            *ratio("index", lambda row: row.index),
+            text("by", lambda row: names[id(row.victim)] + ("" if row.own else " *")),
+            number("fairness (Jain)", lambda row: one_cell(row.jain)),
             caption=caption,
             collapsed=bool(caption),
         )
 
-    chosen = sorted((one for one in found if one.chosen), key=lambda one: one.index.value)
+    chosen = sorted(
+        (index for index in every_index if index.chosen), key=lambda index: index.index.value
+    )
     explanation = (
         "1: full load causes no slowdown. 0: the slowdown equals fair sharing with that "
         "number of neighbours. Below 0: the victim gets less than its fair share. Computed "
         "from the victim of the same resource if measured, otherwise (*) from the victim "
         "with the largest loss."
     )
-    rest = [one for one in found if not one.chosen]
+    rest = [index for index in every_index if not index.chosen]
     blocks: list[Block] = [
         Heading("Isolation index"),
         Sentence(explanation, roomy=True),
@@ -170,18 +172,18 @@ def indices(found: Sequence[Index]) -> list[Block]:
 def named(loads: Sequence[NamedLoad]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
 
-    def is_correct(one: NamedLoad) -> bool:
-        return one.word == ("none" if one.resource == IDLE else one.resource)
+    def is_correct(load: NamedLoad) -> bool:
+        return load.word == ("none" if load.resource == IDLE else load.resource)
 
     rows = table(
         loads[:MAX_ROWS],
         text(
             "loaded resource",
-            lambda one: f"{one.resource} at {100 * one.intensity:g} %{concurrent(one.neighbours)}",
+            lambda row: f"{row.resource} at {100 * row.intensity:g} %{concurrent(row.neighbours)}",
         ),
-        text("identified as", lambda one: one.word),
+        text("identified as", lambda row: row.word),
         text("correct", is_correct),
-        text("affected victims", lambda one: ", ".join(one.lost) or "nothing"),
+        text("affected victims", lambda row: ", ".join(row.lost) or "nothing"),
     )
     explanation = (
         "The pattern of losses identifies the contended resource without knowledge of the "

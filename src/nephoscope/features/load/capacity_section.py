@@ -33,10 +33,10 @@ def section(result: CapacityResult) -> Section:
             _latencies(result),
             table(
                 result.tried,
-                text("rate", lambda one: units.format_value(one.rate_per_s, "per_s")),
-                number("trials", lambda one: one.trials),
-                number("objective met", lambda one: one.met),
-                number("sender late", lambda one: one.sender_late),
+                text("rate", lambda row: units.format_value(row.rate_per_s, "per_s")),
+                number("trials", lambda row: row.trials),
+                number("objective met", lambda row: row.met),
+                number("sender late", lambda row: row.sender_late),
                 caption="Trials by rate.",
             ),
         ),
@@ -47,9 +47,9 @@ def _stages(result: CapacityResult) -> Chart:
     """Rates of each stage, and the interval of the capacity after it."""
     places = range(len(result.stages))
     colour, _, symbol = palette.style(0)
-    medians = [one.capacity_per_s for one in result.stages]
-    lows = [one.low_per_s for one in result.stages]
-    highs = [one.high_per_s for one in result.stages]
+    medians = [stage.capacity_per_s for stage in result.stages]
+    lows = [stage.low_per_s for stage in result.stages]
+    highs = [stage.high_per_s for stage in result.stages]
     data = [
         figures.trace(
             "capacity so far",
@@ -60,9 +60,9 @@ def _stages(result: CapacityResult) -> Chart:
             error_y=figures.error_bars(medians, lows, highs) | {"color": colour},
         )
     ]
-    trials = [(place + _APART, one) for place in places for one in result.stages[place].trials]
+    trials = [(place + _APART, trial) for place in places for trial in result.stages[place].trials]
     data += _marks(trials)
-    rates = [one.rate_per_s for _, one in trials] + lows + highs
+    rates = [trial.rate_per_s for _, trial in trials] + lows + highs
     figure = {
         "data": data,
         "layout": figures.layout(
@@ -76,7 +76,7 @@ def _stages(result: CapacityResult) -> Chart:
     }
 
     def rates_of(stage: SearchStage, *, met: bool) -> str:
-        own = [one.rate_per_s for one in stage.trials if one.met == met]
+        own = [trial.rate_per_s for trial in stage.trials if trial.met == met]
         return ", ".join(units.format_value(rate, "per_s") for rate in own) or "–"
 
     rows = table(
@@ -93,10 +93,10 @@ def _stages(result: CapacityResult) -> Chart:
 def _latencies(result: CapacityResult) -> Chart:
     """Latency of each trial at the objective's percentile, with the limit and the capacity."""
     percentile = result.objective.split(" ")[0]
-    trials = [one for stage in result.stages for one in stage.trials]
-    timed = [one for one in trials if one.latency_ns is not None]
-    rates = [one.rate_per_s for one in trials]
-    data = _marks([(one.rate_per_s, one) for one in timed], of_latency=True)
+    trials = [trial for stage in result.stages for trial in stage.trials]
+    timed = [trial for trial in trials if trial.latency_ns is not None]
+    rates = [trial.rate_per_s for trial in trials]
+    data = _marks([(outcome.rate_per_s, outcome) for outcome in timed], of_latency=True)
     ends = [min(rates), max(rates)]
     data.append(
         figures.trace(
@@ -108,7 +108,7 @@ def _latencies(result: CapacityResult) -> Chart:
             line={"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},
         )
     )
-    latencies = [one.latency_ns for one in timed if one.latency_ns is not None]
+    latencies = [outcome.latency_ns for outcome in timed if outcome.latency_ns is not None]
     layout = figures.layout(
         figures.axis_of(figures.Axis("rate", "per_s", log=True), rates),
         figures.axis_of(
@@ -119,10 +119,10 @@ def _latencies(result: CapacityResult) -> Chart:
     if result.capacity_per_s is not None:
         figures.vertical(layout, result.capacity_per_s.value, "capacity", log=True)
     rows = table(
-        sorted(trials, key=lambda one: one.rate_per_s),
-        text("rate", lambda one: units.format_value(one.rate_per_s, "per_s")),
-        number(f"latency {percentile}", lambda one: one.latency_ns, "ns"),
-        text("objective", lambda one: "met" if one.met else "missed"),
+        sorted(trials, key=lambda outcome: outcome.rate_per_s),
+        text("rate", lambda row: units.format_value(row.rate_per_s, "per_s")),
+        number(f"latency {percentile}", lambda row: row.latency_ns, "ns"),
+        text("objective", lambda row: "met" if row.met else "missed"),
         collapsed=True,
     )
     failed = len(trials) - len(timed)
@@ -143,18 +143,22 @@ def _marks(
     """A point for each trial, apart where it missed the objective."""
     data = []
     for name, place, symbol in (_MET, _MISSED):
-        own = [(x, one) for x, one in trials if one.met == (name == _MET[0])]
+        own = [(x, trial) for x, trial in trials if trial.met == (name == _MET[0])]
         hover = [
-            f"{units.format_value(one.rate_per_s, 'per_s')}: "
-            + ("failed" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"))
-            + (", sender late" if one.is_sender_late else "")
-            for _, one in own
+            f"{units.format_value(outcome.rate_per_s, 'per_s')}: "
+            + (
+                "failed"
+                if outcome.latency_ns is None
+                else units.format_value(outcome.latency_ns, "ns")
+            )
+            + (", sender late" if outcome.is_sender_late else "")
+            for _, outcome in own
         ]
         data.append(
             figures.trace(
                 name,
                 [x for x, _ in own],
-                [one.latency_ns if of_latency else one.rate_per_s for _, one in own],
+                [outcome.latency_ns if of_latency else outcome.rate_per_s for _, outcome in own],
                 hover,
                 marker={"color": palette.COLOURS[place], "symbol": symbol, "size": 7},
             )

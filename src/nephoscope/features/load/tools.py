@@ -86,22 +86,23 @@ def _chart(times: Sequence[tuple[str, list[Estimate | None]]], table: Table) -> 
     for place, name in enumerate(_NAMES):
         colour, _, symbol = palette.style(place)
         own = [(row, all_[place]) for row, (_, all_) in enumerate(times)]
-        known = [(row, one) for row, one in own if one is not None]
+        known = [(row, estimate) for row, estimate in own if estimate is not None]
         data.append(
             figures.trace(
                 name,
-                [one.value for _, one in known],
+                [estimate.value for _, estimate in known],
                 [row for row, _ in known],
-                [f"{times[row][0]}, {name}: {_estimate_text(one)}" for row, one in known],
+                [f"{times[row][0]}, {name}: {_estimate_text(estimate)}" for row, estimate in known],
                 marker={"color": colour, "symbol": symbol, "size": 9},
-                error_x=figures.interval_bars([one for _, one in known]) | {"color": colour},
+                error_x=figures.interval_bars([estimate for _, estimate in known])
+                | {"color": colour},
             )
         )
     labels = [name for name, _ in times]
     layout = figures.layout(
         figures.axis_of(
             figures.Axis("latency", "ns", log=True),
-            [one.value for _, own in times for one in own if one is not None],
+            [estimate.value for _, own in times for estimate in own if estimate is not None],
         ),
         figures.named_ticks(labels, range=[len(labels) - 0.5, -0.5]),
         height=110 + 34 * len(labels),

@@ -90,8 +90,8 @@ def _caption(curves: Sequence[figures.Curve]) -> str:
 
 def _main_unit(swept: Iterable[Sweep]) -> str:
     """The unit that most curves have."""
-    found = [sweep.points[0].estimate.unit for sweep in swept]
-    return max(found, key=found.count, default="")
+    sweep_units = [sweep.points[0].estimate.unit for sweep in swept]
+    return max(sweep_units, key=sweep_units.count, default="")
 
 
 def _knees(result: RunResult, swept: Sequence[Sweep]) -> list[tuple[int, Knee]]:

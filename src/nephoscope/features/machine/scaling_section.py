@@ -40,18 +40,18 @@ def build(result: RunResult) -> Section | None:
 
 def answer(result: RunResult) -> list[str]:
     """Returns how work scales with threads, where a run varied little else."""
-    found = result.part(MachineFigures)
-    scaling = found.scaling if found else ()
+    machine_figures = result.part(MachineFigures)
+    scaling = machine_figures.scaling if machine_figures else ()
     if len(scaling) > MAX_ANSWERS or selection.is_built_in(result):
         return []
     several = len(selection.target_names(result)) > 1
     return [
         wording.clean(
-            f"{f'{one.target}: ' if several else ''}{one.benchmark} on {threads} threads does "
-            f"{wording.estimate_text(estimate)} of {threads} times the work of one thread."
+            f"{f'{scaling.target}: ' if several else ''}{scaling.benchmark} on {threads} threads "
+            f"does {wording.estimate_text(estimate)} of {threads} times the work of one thread."
         )
-        for one in scaling
-        for threads, estimate in sorted(one.efficiency.items())[-1:]
+        for scaling in scaling
+        for threads, estimate in sorted(scaling.efficiency.items())[-1:]
     ]
 
 

@@ -21,7 +21,7 @@ def build(result: RunResult) -> Section | None:
     """A table of facts for each different machine, then its mitigations and what it hides."""
     targets = selection.target_names(result)
     blocks: list[Block] = []
-    real = [one for one in targets if not facts.is_simulated(result.fingerprints.get(one))]
+    real = [target for target in targets if not facts.is_simulated(result.fingerprints.get(target))]
     alike = group_by(real, lambda target: _identity(result.fingerprints.get(target)))
     for names in alike.values():
         if len(targets) > 1:
@@ -67,6 +67,6 @@ def _merged(texts: Sequence[str], names: Sequence[str]) -> str:
     if len(set(texts)) == 1:
         return texts[0]
     pairs = list(zip(names, texts, strict=True))
-    shown = [f"{wording.clean(name)}: {text}" for name, text in pairs[:_MAX_NAMED]]
+    first_texts = [f"{wording.clean(name)}: {text}" for name, text in pairs[:_MAX_NAMED]]
     more = [f"and {len(pairs) - _MAX_NAMED} more"] if len(pairs) > _MAX_NAMED else []
-    return "; ".join([*shown, *more])
+    return "; ".join([*first_texts, *more])

@@ -202,22 +202,23 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
 def _violins(metric: str, types: Sequence[TypeValues]) -> Chart:
     unit = types[0].median.unit
     groups = [
-        violins.ViolinGroup(wording.clean(one.instance_type), metric, one.values) for one in types
+        violins.ViolinGroup(wording.clean(type_values.instance_type), metric, type_values.values)
+        for type_values in types
     ]
     listing = table(
         groups,
-        text("type", lambda one: one.place),
-        number("n", lambda one: len(one.values)),
-        number("minimum", lambda one: min(one.values), unit),
-        number("maximum", lambda one: max(one.values), unit),
+        text("type", lambda row: row.place),
+        number("n", lambda row: len(row.values)),
+        number("minimum", lambda row: min(row.values), unit),
+        number("maximum", lambda row: max(row.values), unit),
     )
     axis = figures.Axis(metric, unit, from_zero=True)
     return Chart(
         f"network-groups-{wording.slug(metric)}",
         f"{metric.capitalize()} by instance type",
-        violins.violins([one.place for one in groups], [metric], groups, axis),
+        violins.violins([group.place for group in groups], [metric], groups, axis),
         listing,
-        f"All {sum(len(one.values) for one in types):,} values are drawn.",
+        f"All {sum(len(type_values.values) for type_values in types):,} values are drawn.",
     )
 
 

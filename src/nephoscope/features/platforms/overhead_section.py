@@ -52,7 +52,7 @@ def sentence(platform: PlatformOverhead, reference: str) -> str:
         head = f"{name}: one operation of each class is not proven slower than on {base}: {text}"
         cause = f"; slower by themselves: {wording.joined(slower)}" if slower else ""
     proven = [(c.ratio.low, c.call, c.ratio) for c in platform.calls if c.ratio and c.ratio.low]
-    low, call, ratio = max(proven, key=lambda item: item[0], default=(0.0, "", None))
+    low, call, ratio = max(proven, key=lambda row: row[0], default=(0.0, "", None))
     if ratio is None or low <= 1:
         return f"{head}{cause}."
     times = estimate_cell(wording.plain(ratio))
@@ -149,7 +149,7 @@ def _table(platform: PlatformOverhead, reference: str) -> Table:
         number(wording.clean(platform.platform), lambda call: call.measured),
         number(
             "overhead",
-            lambda one: estimate_cell(one.overhead) if one.overhead else f"– ({one.reason})",
+            lambda row: estimate_cell(row.overhead) if row.overhead else f"– ({row.reason})",
         ),
         number("ratio", lambda call: estimate_cell(call.ratio and wording.plain(call.ratio))),
         number("share", lambda call: call.share, "ratio", 2),

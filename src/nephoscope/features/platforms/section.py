@@ -10,7 +10,7 @@ from nephoscope.features.platforms import boot_chart
 from nephoscope.features.platforms.boot_chart import estimate_cell
 from nephoscope.features.platforms.density import DOUBLED
 from nephoscope.features.platforms.records import MARKS, BootFigures, Density, PlatformReport
-from nephoscope.features.platforms.windows import LOOKS, ROUNDS
+from nephoscope.features.platforms.windows import MAX_ANALYSES, ROUNDS
 from nephoscope.report import figures, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Item, Section, Sentence, items
 from nephoscope.report.columns import number, spread, table, text
@@ -98,7 +98,8 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
         f"Guests that each serve small HTTP requests at {rate} (Poisson arrivals, over their own "
         "loopback interface) until the p99 of the first guest is twice its p99 while the other "
         "guests are idle. Both windows of a round follow each other, in random order; a step has "
-        f"{ROUNDS} rounds, up to {LOOKS * ROUNDS} while the interval of the ratio contains 2."
+        f"{ROUNDS} rounds, up to {MAX_ANALYSES * ROUNDS} while the interval of the ratio "
+        "contains 2."
     )
     yield table(
         report.densities,

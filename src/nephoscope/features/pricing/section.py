@@ -42,8 +42,10 @@ def _tariff_blocks(analysis: TariffAnalysis) -> Iterator[Block]:
     )
     yield Heading("Gains of cheats")
     names = [bill.name for bill in analysis.bills]
-    cheats = list(dict.fromkeys((one.cheat, one.by) for one in analysis.cheats))
-    gains = {(one.cheat, one.client_class, one.rule): one.gain_ratio for one in analysis.cheats}
+    cheats = list(dict.fromkeys((cheat.cheat, cheat.by) for cheat in analysis.cheats))
+    gains = {
+        (cheat.cheat, cheat.client_class, cheat.rule): cheat.gain_ratio for cheat in analysis.cheats
+    }
     yield table(
         [(f"{cheat} ({by})", cheat, name) for cheat, by in cheats for name in names],
         text("cheat", lambda row: row[0]),
@@ -108,8 +110,8 @@ def _curves(analysis: UtilityAnalysis) -> Iterator[Chart]:
     """A curve of each parameter, with the offers on it."""
     for position, curve in enumerate(analysis.curves):
         points = [
-            (one.offer, one.values[curve.parameter], one.utilities[curve.parameter])
-            for one in analysis.offers
+            (offer.offer, offer.values[curve.parameter], offer.utilities[curve.parameter])
+            for offer in analysis.offers
         ]
         figure = figures.lines(
             [figures.Curve("utility", curve.values, curve.utilities)],

@@ -30,7 +30,7 @@ from nephoscope.results.run_settings import warnings_of
 from nephoscope.stats.statistics.values import percent
 
 MAX_DOTS = 40
-SHOWN = 20
+MAX_SHOWN = 20
 """Alternatives that a table shows of many."""
 COLUMNS = 8
 """Alternatives up to which each has a column and a chart."""
@@ -87,7 +87,7 @@ def ranks_section(ranking: Ranking, every: bool = False) -> Section:
     return Section("ranks", "Ranks", (rows, *_remarks(ranking)))
 
 
-def _best_names(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
+def _best_names(ranking: Ranking, every: bool, most: int = MAX_SHOWN) -> list[str]:
     """The alternatives that a page shows: all in their order, or of many the best ones."""
     if len(ranking.alternatives) <= most:
         return list(ranking.alternatives)
@@ -97,8 +97,8 @@ def _best_names(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
     return order if every else order[:most]
 
 
-def _more(ranking: Ranking, shown: int) -> str:
-    rest = len(ranking.alternatives) - shown
+def _more(ranking: Ranking, printed_n: int) -> str:
+    rest = len(ranking.alternatives) - printed_n
     return f" {rest:,} more: --all prints them, --json has them." if rest > 0 else ""
 
 
@@ -106,7 +106,7 @@ def _overall(ranking: Ranking, every: bool) -> Iterator[Block]:
     overall, cells = ranking.overall, in_order(ranking)
     if not cells:
         return
-    top, best = overall.top, cells if every else cells[:SHOWN]
+    top, best = overall.top, cells if every else cells[:MAX_SHOWN]
     columns: list[Column[OverallCell]] = [
         text("Alternative", lambda cell: cell.alternative),
         number("Rank", lambda cell: cell.rank),
@@ -191,11 +191,9 @@ def _advice(ranking: Ranking) -> Iterator[Block]:
 def _advice_table(ranking: Ranking) -> Table:
     return table(
         ranking.domains,
-        text("Domain", lambda item: item.domain),
-        number(
-            "Certainty", lambda item: GAP if item.certainty is None else percent(item.certainty)
-        ),
-        text("Advice", lambda item: item.sentence),
+        text("Domain", lambda row: row.domain),
+        number("Certainty", lambda row: GAP if row.certainty is None else percent(row.certainty)),
+        text("Advice", lambda row: row.sentence),
     )
 
 
@@ -340,7 +338,7 @@ def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, s
         rest = [row for row in own if row.kind != "value"]
         title = wording.clean(parameter)
         kinds = {row.kind for row in own}
-        few = len(ranking.alternatives) <= SHOWN
+        few = len(ranking.alternatives) <= MAX_SHOWN
         lines = [(labels[id(row)], marks(row, _mark)) for row in values]
         if few and len(values) > 1 and "average" not in kinds:
             lines.append(("Average", _over_rows(values, positions, _interval_of)))

@@ -150,8 +150,8 @@ class StoredAlternatives(Alternatives):
 
     def check_separate(self) -> None:
         """Warns where alternatives come from separate runs, or were measured otherwise."""
-        asked = run_settings.OF_MACHINE if len(self._machines) > 1 else ()
-        self.hidden_settings = run_settings.hidden_settings(self._settings.values(), asked)
+        compared = run_settings.OF_MACHINE if len(self._machines) > 1 else ()
+        self.hidden_settings = run_settings.hidden_settings(self._settings.values(), compared)
         sources: dict[str, set[int]] = {}
         for item in self.measurements:
             sources.setdefault(item.alternative, set()).add(item.source)

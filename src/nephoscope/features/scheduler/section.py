@@ -45,8 +45,8 @@ def build(result: RunResult) -> Section | None:
     keys = selection.histogram_keys(
         result, instruments.CPU_GAPS, lambda name: name.startswith("gap_length")
     )
-    found = result.part(SchedulerVerdicts)
-    schedulers = found.targets if found is not None else ()
+    verdicts = result.part(SchedulerVerdicts)
+    schedulers = verdicts.targets if verdicts is not None else ()
     if not metrics and not gaps and not keys and not schedulers:
         return None
     blocks: list[Block] = [
@@ -100,10 +100,10 @@ def _verdicts(schedulers: Sequence[Scheduler]) -> Table:
     return table(
         schedulers,
         text("target", pictures.name_of),
-        text("verdict", lambda one: one.word.value),
-        number("share", lambda one: one.fit.share),
-        number("slice", lambda one: one.fit.slice_ns),
-        number("period", lambda one: one.fit.period_ns),
+        text("verdict", lambda row: row.word.value),
+        number("share", lambda row: row.fit.share),
+        number("slice", lambda row: row.fit.slice_ns),
+        number("period", lambda row: row.fit.period_ns),
     )
 
 
@@ -122,14 +122,14 @@ def _verdict_blocks(scheduler: Scheduler, position: int) -> list[Block]:
 
 def _fit_table(fit: Fit) -> list[Block]:
     named = {"share": fit.share, "slice per period": fit.slice_ns, "period": fit.period_ns}
-    known = [(name, found) for name, found in named.items() if found is not None]
+    known = [(name, fitted) for name, fitted in named.items() if fitted is not None]
     return [estimates_table(known, "fitted")] if known else []
 
 
 def _obtained(scheduler: Scheduler) -> list[Block]:
     rows = table(
         scheduler.per_cpu,
-        text("observation", lambda own: pictures.KINDS.get(own.look, own.look)),
+        text("observation", lambda own: pictures.KINDS.get(own.window, own.window)),
         text("CPU", lambda own: "unpinned" if own.cpu is None else f"CPU {own.cpu}"),
         number("loops", lambda own: own.processes),
         number(
@@ -269,9 +269,9 @@ def _causes_table(gaps: Sequence[DrawnGap]) -> Table:
         for cause, own in group_by(gaps, lambda gap: gap.cause).items()
     }
     return table(
-        sorted(by_cause.items(), key=lambda item: -sum(item[1])),
-        text("cause", lambda item: item[0]),
-        number("recorded gaps", lambda item: len(item[1])),
-        number("longest", lambda item: max(item[1]), "ns"),
-        number("share of lost time", lambda item: sum(item[1]) / total, "ratio"),
+        sorted(by_cause.items(), key=lambda row: -sum(row[1])),
+        text("cause", lambda row: row[0]),
+        number("recorded gaps", lambda row: len(row[1])),
+        number("longest", lambda row: max(row[1]), "ns"),
+        number("share of lost time", lambda row: sum(row[1]) / total, "ratio"),
     )

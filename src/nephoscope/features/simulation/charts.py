@@ -41,19 +41,19 @@ def world_map(deployment: Deployment, name: str, number: int) -> list[Chart]:
         minor = place.kind == CACHE
         label = "" if minor else wording.clean(place.name)
         marks.append(world.MapMarker(label, *_position(place), hover, minor))
-    turn = ""
+    colour_note = ""
     if deployment.objective_ns is not None:
-        turn = f" The palest colour is the objective of {_time(deployment)}."
+        colour_note = f" The palest colour is the objective of {_time(deployment)}."
     left_out = len(deployment.places) - len(known)
     if left_out:
-        turn += f" {wording.plural(left_out, 'location')} without coordinates: table only."
+        colour_note += f" {wording.plural(left_out, 'location')} without coordinates: table only."
     chart = Chart(
         f"map-{number}",
         f"Users and sites: {name}",
         world.figure(dots, marks, middle=deployment.objective_ns),
         _places_table(deployment),
         "Circle area shows the number of users, colour their mean response time. Diamonds "
-        f"are sites.{turn}",
+        f"are sites.{colour_note}",
     )
     return [chart]
 
@@ -62,21 +62,21 @@ def _position(place: Place) -> tuple[float, float]:
     return place.latitude or 0.0, place.longitude or 0.0
 
 
-def _time(found: Deployment) -> str:
-    return units.format_value(found.objective_ns or 0.0, "ns")
+def _time(deployment: Deployment) -> str:
+    return units.format_value(deployment.objective_ns or 0.0, "ns")
 
 
-def _mean_of(found: Deployment, place: Place) -> float | None:
+def _mean_of(deployment: Deployment, place: Place) -> float | None:
     """Of the user base itself, else of its region."""
-    for shares, name in ((found.user_bases, place.name), (found.regions, place.region)):
-        for one in shares:
-            if one.name == name and tables.MEAN in one.figures:
-                return one.figures[tables.MEAN].value
+    for shares, name in ((deployment.user_bases, place.name), (deployment.regions, place.region)):
+        for share in shares:
+            if share.name == name and tables.MEAN in share.figures:
+                return share.figures[tables.MEAN].value
     return None
 
 
-def _place_text(found: Deployment, place: Place) -> str:
-    mean = _mean_of(found, place)
+def _place_text(deployment: Deployment, place: Place) -> str:
+    mean = _mean_of(deployment, place)
     users = "" if place.users is None else f", {place.users:,.0f} users"
     waits = "no answer" if mean is None else f"mean {units.format_value(mean, 'ns')}"
     return f"{place.name}{users}: {waits}"
@@ -115,13 +115,15 @@ HOURLY = {
 """Metrics by hour that have a figure: title, axis, unit."""
 
 
-def hourly(found: Deployment, name: str, number: int) -> list[Chart]:
+def hourly(deployment: Deployment, name: str, number: int) -> list[Chart]:
     """A figure for each metric that is known by the hour."""
     out = []
     for metric, (title, axis, unit) in HOURLY.items():
-        own = [one for one in found.curves if one.metric == metric and len(one.hours) > 1]
+        own = [
+            curve for curve in deployment.curves if curve.metric == metric and len(curve.hours) > 1
+        ]
         # What never changes, such as instances without scaling, is no curve.
-        if any(len({estimate.value for estimate in one.estimates}) > 1 for one in own):
+        if any(len({estimate.value for estimate in curve.estimates}) > 1 for curve in own):
             id = f"hourly-{wording.slug(metric)}-{number}"
             out.append(_hourly(own, f"{title}: {name}", axis, unit, id))
     return out
@@ -140,7 +142,8 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         middles = [hour + 0.5 for hour in result.hours]
         curves.append(figures.curve_of(label, middles, result.estimates, hover))
         rows += [
-            (label, hour, one) for hour, one in zip(result.hours, result.estimates, strict=True)
+            (label, hour, estimate)
+            for hour, estimate in zip(result.hours, result.estimates, strict=True)
         ]
         ends = (f"{result.hours[0]:02d} h", f"{result.hours[-1] + 1:02d} h")
         sparks.append(Spark(label, curves[-1].y, *ends))

@@ -28,29 +28,30 @@ def front(placement: Placement, name: str, position: int) -> list[Chart]:
             marker={"color": colour, "symbol": symbol, "size": 9},
         )
     ]
-    taken = [one for one in best if one.chosen]
-    if taken:
+    chosen = [choice for choice in best if choice.chosen]
+    if chosen:
         star = {"symbol": "star", "size": 17, "color": palette.COLOURS[1]}
-        data.append(_options(f"chosen: {wording.joined(taken[0].sites)}", taken, marker=star))
-    ends = [one.cost_usd_per_h for one in best]
+        data.append(_options(f"chosen: {wording.joined(chosen[0].sites)}", chosen, marker=star))
+    ends = [choice.cost_usd_per_h for choice in best]
     layout = figures.layout(
         figures.axis_of(figures.Axis("cost per hour, $", "none"), ends),
         figures.axis_of(
-            figures.Axis("users within the objective", "ratio"), [one.within_ratio for one in best]
+            figures.Axis("users within the objective", "ratio"),
+            [choice.within_ratio for choice in best],
         ),
         height=380,
     )
 
-    def cells(one: SiteChoice) -> str:
-        return wording.joined(wording.clean(site) for site in one.sites)
+    def cells(choice: SiteChoice) -> str:
+        return wording.joined(wording.clean(site) for site in choice.sites)
 
     choices = table(
         best,
         text("sites", cells),
-        number("cost per hour", lambda one: tables.money(one.cost_usd_per_h)),
-        number("within the objective", lambda one: wording.percent(one.within_ratio, 4)),
-        number("mean response", lambda one: one.mean_ns, "ns"),
-        text("", lambda one: "chosen" if one.chosen else ""),
+        number("cost per hour", lambda row: tables.money(row.cost_usd_per_h)),
+        number("within the objective", lambda row: wording.percent(row.within_ratio, 4)),
+        number("mean response", lambda row: row.mean_ns, "ns"),
+        text("", lambda row: "chosen" if row.chosen else ""),
     )
     chart = Chart(
         f"front-{position}",
@@ -65,17 +66,20 @@ def front(placement: Placement, name: str, position: int) -> list[Chart]:
 
 def _options(name: str, options: Sequence[SiteChoice], **style: Any) -> dict[str, Any]:
     hover = [
-        f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} per hour, "
-        f"{wording.percent(one.within_ratio, 4)} within the objective"
-        for one in options
+        f"{wording.joined(choice.sites)}: {tables.money(choice.cost_usd_per_h)} per hour, "
+        f"{wording.percent(choice.within_ratio, 4)} within the objective"
+        for choice in options
     ]
-    x, y = [one.cost_usd_per_h for one in options], [one.within_ratio for one in options]
+    x, y = (
+        [choice.cost_usd_per_h for choice in options],
+        [choice.within_ratio for choice in options],
+    )
     return figures.trace(name, x, y, hover, **style)
 
 
 def surface(saving: Surface, name: str, position: int) -> Chart:
     """The saving over share and factor of fast instances, as contours."""
-    known = [one for row in saving.saving for one in row if one is not None]
+    known = [saved for row in saving.saving for saved in row if saved is not None]
     data = [
         {
             "type": "contour",

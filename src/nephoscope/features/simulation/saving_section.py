@@ -12,7 +12,7 @@ from nephoscope.report.columns import spread, table, text
 
 BENCHMARKS = (instruments.SIM_SELECTION,)
 
-_TOLD = {
+_TITLES = {
     "saving_ratio": "saving",
     "cost_usd": "cost with selection",
     "baseline_cost_usd": "cost without selection",
@@ -56,18 +56,21 @@ def build(result: RunResult) -> Section | None:
     return Section("saving", "Savings from instance selection", (Sentence(intro), *blocks))
 
 
-def _table(found: tuple[InstanceSelection, ...], names: list[str]) -> Table:
-    known = [metric for metric in _TOLD if any(metric in one.figures for one in found)]
+def _table(selections: tuple[InstanceSelection, ...], names: list[str]) -> Table:
+    known = [
+        metric for metric in _TITLES if any(metric in selection.figures for selection in selections)
+    ]
     return table(
         known,
-        text("", lambda metric: _TOLD[metric]),
-        *spread(names, lambda metric: [_cell(one, metric) for one in found]),
-        caption=f"With its interval over replications{tables.over(one.figures for one in found)}",
+        text("", lambda metric: _TITLES[metric]),
+        *spread(names, lambda metric: [_cell(item, metric) for item in selections]),
+        caption="With its interval over replications"
+        f"{tables.over(selection.figures for selection in selections)}",
     )
 
 
-def _cell(found: InstanceSelection, metric: str) -> str:
-    estimate = found.figures.get(metric)
+def _cell(selection: InstanceSelection, metric: str) -> str:
+    estimate = selection.figures.get(metric)
     if estimate is not None and estimate.unit == "none" and "usd" not in metric:
         return wording.value_text(estimate)
     return tables.estimate_text(estimate)

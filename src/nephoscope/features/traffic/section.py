@@ -16,7 +16,9 @@ _ROWS = 40
 
 def section(analysis: TrafficAnalysis) -> Section:
     """Returns the section of all sources."""
-    blocks = [block for place, one in enumerate(analysis.traffic) for block in _blocks(one, place)]
+    blocks = [
+        block for place, item in enumerate(analysis.traffic) for block in _blocks(item, place)
+    ]
     return Section("traffic", "Traffic shape and radio energy", tuple(blocks))
 
 
@@ -40,15 +42,16 @@ def _blocks(analysis: Traffic, place: int) -> Iterator[Block]:
         yield _chart(analysis, place)
     yield table(
         analysis.energies,
-        text("radio", lambda one: one.radio),
-        number("active", lambda one: f"{one.active_j + one.promotion_j:.4g} J"),
-        number("tail", lambda one: f"{one.tail_j:.4g} J"),
-        number("sleep", lambda one: f"{one.sleep_j:.4g} J"),
-        number("total", lambda one: f"{one.total_j:.4g} J"),
+        text("radio", lambda row: row.radio),
+        number("active", lambda row: f"{row.active_j + row.promotion_j:.4g} J"),
+        number("tail", lambda row: f"{row.tail_j:.4g} J"),
+        number("sleep", lambda row: f"{row.sleep_j:.4g} J"),
+        number("total", lambda row: f"{row.total_j:.4g} J"),
         number(
-            "per MB", lambda one: "" if one.joules_per_mb is None else f"{one.joules_per_mb:.3g} J"
+            "per MB",
+            lambda row: "" if row.joules_per_mb is None else f"{row.joules_per_mb:.3g} J",
         ),
-        number("mean", lambda one: _watts(one.mean_w)),
+        number("mean", lambda row: _watts(row.mean_w)),
     )
     if analysis.phases:
         yield Heading("Phases of playback")
@@ -61,7 +64,7 @@ def _blocks(analysis: Traffic, place: int) -> Iterator[Block]:
             number("playback", lambda phase: f"{phase.playback_j:.4g} J"),
             number("mean", lambda phase: _watts(phase.mean_w)),
         )
-    sources = dict.fromkeys(one.source for one in analysis.energies)
+    sources = dict.fromkeys(energy.source for energy in analysis.energies)
     yield from items(
         [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
     )

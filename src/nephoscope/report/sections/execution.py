@@ -28,9 +28,9 @@ def build(result: RunResult) -> Section | None:
         return None
     states = {True: "lost and not retried", False: "unreachable for a while"}
     lost = (
-        f"{one.target} was {states[one.given_up]}: "
-        f"{wording.plural(one.trials, 'trial')} not measured. {one.sentence}"
-        for one in execution.lost
+        f"{lost_target.target} was {states[lost_target.is_abandoned]}: "
+        f"{wording.plural(lost_target.trials, 'trial')} not measured. {lost_target.sentence}"
+        for lost_target in execution.lost
     )
     notes = [Item(wording.clean(text), "warning") for text in (*execution.warnings, *lost)]
     if execution.tried_again:
@@ -51,19 +51,19 @@ def _counters(result: RunResult) -> list[Block]:
     """The counters beside the trials; those that nothing shows in one sentence."""
     counters = result.part(TrialCounters)
     lines = counters.lines if counters is not None else ()
-    visible = [one for one in lines if one.median is not None and one.maximum is not None]
+    visible = [line for line in lines if line.median is not None and line.maximum is not None]
     if not visible:
         return []
-    several = len({one.target for one in lines}) > 1
+    several = len({line.target for line in lines}) > 1
     rows = table(
         visible,
-        text("counter", lambda one: f"{one.target}: {one.name}" if several else one.name),
-        number("median", lambda one: units.format_value(one.median or 0.0, one.unit)),
-        number("maximum", lambda one: units.format_value(one.maximum or 0.0, one.unit)),
-        number("n", lambda one: one.n),
+        text("counter", lambda row: f"{row.target}: {row.name}" if several else row.name),
+        number("median", lambda row: units.format_value(row.median or 0.0, row.unit)),
+        number("maximum", lambda row: units.format_value(row.maximum or 0.0, row.unit)),
+        number("n", lambda row: row.n),
     )
     blocks: list[Block] = [Heading("System counters during trials"), rows]
-    hidden = dict.fromkeys(f"{one.name}: {one.why_missing}" for one in lines if one.why_missing)
+    hidden = dict.fromkeys(f"{line.name}: {line.why_missing}" for line in lines if line.why_missing)
     if hidden:
         blocks.append(Sentence(wording.clean(f"Unavailable counters: {'; '.join(hidden)}.")))
     return blocks
@@ -77,7 +77,7 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
     for phase in PHASES:
         own = [by_key.get((benchmark, phase)) for benchmark in benchmarks]
         if any(own):
-            parts.append((phase, tuple(float(one.total_ns) if one else 0.0 for one in own)))
+            parts.append((phase, tuple(float(phase.total_ns) if phase else 0.0 for phase in own)))
     figure = figures.stacked(benchmarks, parts, figures.Axis("total time", "ns"))
     rows = table(
         sorted(times, key=lambda t: (benchmarks.index(t.benchmark), PHASES.index(t.phase))),
@@ -125,10 +125,10 @@ def _skew(skew: Skew) -> Chart:
     )
     row = table(
         [skew],
-        number("synchronised starts", lambda one: one.n),
-        number("median", lambda one: one.median_ns, "ns"),
-        number("largest", lambda one: one.largest_ns, "ns"),
-        number("over 1 ms", lambda one: one.over),
+        number("synchronised starts", lambda row: row.n),
+        number("median", lambda row: row.median_ns, "ns"),
+        number("largest", lambda row: row.largest_ns, "ns"),
+        number("over 1 ms", lambda row: row.over),
     )
     return Chart(
         "phases-skew",

@@ -35,8 +35,8 @@ def build(result: RunResult) -> Section | None:
     # By identity: two lines may be equal in all that a comparison sees.
     steps = selection.ladder_steps(result, headline)
     headline = [metric for metric in headline if steps.get(id(metric)) != ""]
-    shown = {id(metric) for metric in headline}
-    rest = [metric for metric in result.metrics if id(metric) not in shown]
+    headline_ids = {id(metric) for metric in headline}
+    rest = [metric for metric in result.metrics if id(metric) not in headline_ids]
     levels = sorted({metric.estimate.confidence for metric in result.metrics})
     level = wording.joined(map(wording.percent, levels))
     how_to_read = (
@@ -79,20 +79,20 @@ def _table(
         full = wording.full_name(metric.benchmark, metric.metric)
         return f"{full}: {setting}{marks.of(metric)}" if setting else f"{full}{marks.of(metric)}"
 
-    told = [
+    notes = [
         f"Common settings of {wording.clean(benchmark)}: {shared}"
         for benchmark, own in common.items()
         if (shared := wording.factors_text(own))
     ]
-    caption = ". ".join(part for part in (title, *told) if part)
+    caption = ". ".join(part for part in (title, *notes) if part)
     rows = table(
         metrics,
         text("metric", name),
         *estimate("value", lambda metric: metric.estimate, widths=(8, 12, 3.5)),
-        text("consistency", lambda one: wording.consistency_text(one.consistency), width=11),
+        text("consistency", lambda row: wording.consistency_text(row.consistency), width=11),
         text(
             "trials in order",
-            lambda one: Strip(one.trial_values if len(one.trial_values) > 1 else ()),
+            lambda row: Strip(row.trial_values if len(row.trial_values) > 1 else ()),
             roomy=True,
             width=8.5,
         ),

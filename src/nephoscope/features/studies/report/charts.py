@@ -92,7 +92,7 @@ def _all_y(figure: FilledFigure) -> list[float]:
     values: list[float | None] = [y for curve in figure.curves for y in curve.y]
     values += [point.value for point in figure.points]
     for curve in figure.curves:
-        values += [end for found in curve.estimates for end in (found.low, found.high)]
+        values += [end for estimate in curve.estimates for end in (estimate.low, estimate.high)]
     for point in figure.points:
         values += [point.figure.low, point.figure.high]
     return [value for value in values if value is not None]
@@ -137,7 +137,9 @@ def _bars(figure: FilledFigure) -> dict[str, Any]:
     data = []
     for index, curve in enumerate(figure.curves):
         bars = figures.error_bars(
-            curve.y, [one.low for one in curve.estimates], [one.high for one in curve.estimates]
+            curve.y,
+            [estimate.low for estimate in curve.estimates],
+            [estimate.high for estimate in curve.estimates],
         )
         data.append(
             figures.trace(
@@ -201,9 +203,9 @@ def _table(figure: FilledFigure) -> Table:
                 (curve.name, f"{x:g}", _sample_text(y, figure), 1)
                 for x, y in zip(curve.x, curve.y, strict=True)
             ]
-        for x, found in zip(curve.x, curve.estimates, strict=False):
-            value = interval_text(found.value, found.low, found.high, layout.unit)
-            rows.append((curve.name, _position(x), value, found.n))
+        for x, estimate in zip(curve.x, curve.estimates, strict=False):
+            value = interval_text(estimate.value, estimate.low, estimate.high, layout.unit)
+            rows.append((curve.name, _position(x), value, estimate.n))
         rows += [(curve.name, "–", f"none: {reason}", 0) for reason in curve.absent]
     published: list[tuple[str, str, str, object]] = []
     for point in figure.points:

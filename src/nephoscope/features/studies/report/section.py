@@ -151,15 +151,15 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
     if not numbers:
         return []
     blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
-    for name, of_table in group_by(numbers, lambda one: one.location[0]).items():
+    for name, of_table in group_by(numbers, lambda number: number.location[0]).items():
         rows = table(
             of_table,
-            text("row", lambda one: one.location[1][0]),
-            text("figure", lambda one: one.location[1][1]),
-            number("published", lambda one: f"{one.published:g} {one.unit}".rstrip()),
-            number("measured in the lab", lambda one: estimate_text(one.measured, "")),
-            number("simulated", lambda one: estimate_text(one.simulated, "")),
-            text("", lambda one: one.verdict),
+            text("row", lambda row: row.location[1][0]),
+            text("figure", lambda row: row.location[1][1]),
+            number("published", lambda row: f"{row.published:g} {row.unit}".rstrip()),
+            number("measured in the lab", lambda row: estimate_text(row.measured, "")),
+            number("simulated", lambda row: estimate_text(row.simulated, "")),
+            text("", lambda row: row.verdict),
         )
         blocks += [Heading(name), rows]
     blocks.append(
@@ -252,8 +252,8 @@ def _prediction(prediction: ModelPrediction) -> list[Block]:
 def _table(filled: FilledTable) -> Table:
     return table(
         filled.cells,
-        text("", lambda one: one.row),
-        text("", lambda one: one.column),
+        text("", lambda row: row.row),
+        text("", lambda row: row.column),
         text("published", published_cell),
         text("measured", measured_cell),
     )
