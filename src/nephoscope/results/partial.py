@@ -23,10 +23,10 @@ def partial_reasons(run: StoredRun) -> tuple[str, ...]:
     """
     reasons = [_UNFINISHED[run.status]] if run.status in _UNFINISHED else []
     outcomes = run.manifest.outcomes
-    words = Counter(str(one.get("word")) for one in outcomes)
+    words = Counter(str(outcome.get("word")) for outcome in outcomes)
     short = sum(
-        one.get("word") == "budget" and int(one.get("n") or 0) < int(one.get("needed") or 0)
-        for one in outcomes
+        end.get("word") == "budget" and int(end.get("n") or 0) < int(end.get("needed") or 0)
+        for end in outcomes
     )
     of = f"of {plural(len(outcomes), 'setting')}"
     if short:
