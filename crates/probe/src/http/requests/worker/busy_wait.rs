@@ -34,10 +34,10 @@ impl BusyWait {
         now_ns: u64,
         timeout_ns: u64,
     ) -> Result<usize, Error> {
+        let begun_ns = self.polled_ns.take().unwrap_or(now_ns);
         if timeout_ns > 0 && !self.is_due() {
             return epoll.wait(timeout_ns);
         }
-        let begun_ns = self.polled_ns.take().unwrap_or(now_ns);
         let mut count = epoll.wait(0)?;
         if count > 0 {
             return Ok(count);
