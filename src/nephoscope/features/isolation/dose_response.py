@@ -188,7 +188,7 @@ def respond(
 ) -> Response:
     """The response of interference factors (above 1 is worse) to the dose.
 
-    factors: shape (rounds, doses), doses ascending, that of the baseline (1 by definition) first, > 0.
+    factors: shape (rounds, doses), ascending by dose, the baseline (1 by definition) first, > 0.
     doses: the same shape, what the load achieved (or what was requested, where that is not known).
     requested: the nominal doses, for sentences, shape (doses,).
     """
