@@ -1,0 +1,401 @@
+//! # What it measures
+//! Two programs at the same time on equal CPUs: the ratio of their wall times. What disturbs the
+//! machine (frequency, temperature, neighbours, other programs) disturbs both alike, and cancels.
+//!
+//! # How
+//! The CPUs of the process are divided into two sets: whole cores of one kind in equal numbers, or the
+//! threads of one core where there is no other. A trial has two windows. In each, both programs start
+//! together, each on its set, and are executed again and again; between the windows they exchange
+//! their sets. In a window, executions begin until half of `duration_ns` has passed, between
+//! `minimum_runs` and `maximum_runs` of each program. A program that has reached this number is
+//! executed further, uncounted, until the other one has reached it, too: every counted execution has
+//! its partner beside it from start to end. The last uncounted execution is not killed; the window
+//! ends with it.
+//!
+//! `time_ratio` is the mean wall time of the second program over that of the first in the same window;
+//! of both windows the geometric mean, in which a difference between the sets cancels. The other
+//! figures have the factor `label` and are those of `command`, over the counted executions.
+//!
+//! The part of the last uncounted execution that runs after its partner has ended runs alone.
+//! `slowdown_ratio` compares its speed with that of the counted executions: by which factor a program
+//! is slower while its partner runs. It is missing where less than a quarter of an execution ran alone.
+//!
+//! `shell`, `input`, `exit_codes`, `environment`, `setup` and `cleanup` are of both programs; those with
+//! `second_` are of the second, and empty ones do not apply to it, but for `second_output`, which is
+//! then `output`.
+//!
+//! # Known truth
+//! A program against itself has a ratio of 1, and one that computes a tenth longer a ratio of 1.1,
+//! also while a third program takes a part of both CPUs now and then. Two programs that each take all
+//! time of one CPU, and may use only this one, are slowed by a factor of 2.
+//!
+//! # Cross-check
+//! `command` measures the same programs one after the other.
+//!
+//! # Overhead
+//! The uncounted executions: at most one of the faster program in each window.
+//!
+//! # Caveats
+//! The programs share memory bandwidth, the last-level cache, disks and the power limit. A program that
+//! needs more of these slows its partner more than itself, which moves the ratio; `slowdown_ratio`
+//! shows whether that can be. They run at the same time in one directory: they must not write to the
+//! same files or listen on the same port. Times are those beside a partner on half of the CPUs, not
+//! those of the program alone.
+use super::command::plan::{enter, CommandPlan, Executors, Measured, Quota};
+use super::command::times::{emit_times, executions_document, without, ExecutionTimes};
+use super::command::SHARED_PARAMS;
+use crate::error::{ProbeError, Result};
+use crate::threads::barriers::Barrier;
+use crate::threads::cpu_halves::CpuHalves;
+use crate::threads::workers;
+use crate::trial::session::Session;
+use crate::trial::{factors, Trial};
+use nephoscope_linux::affinity;
+use nephoscope_linux::clock;
+use nephoscope_wire::params::Params;
+use nephoscope_wire::spec::{self, Metric, Param, Resource, Spec};
+use serde_json::{json, Map};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+const WINDOWS: u64 = 2;
+/// Less of an execution alone says nothing about its speed.
+const LEAST_ALONE: f64 = 0.25;
+/// How often a cancelled trial is noticed.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// How often a side that is prepared looks whether its partner is.
+const PREPARED_INTERVAL: Duration = Duration::from_micros(200);
+
+const SECOND_PARAMS: [Param; 8] = [
+    Param::texts("second_argv").doc("Second program and its arguments, as `argv`."),
+    Param::text("second_label", "").doc("Name of the second command in results."),
+    Param::text("second_output", "")
+        .doc("Destination of the second command's standard output; empty takes `output`."),
+    Param::texts("second_prepare")
+        .doc("Command that runs before each execution of the second command."),
+    Param::texts("second_conclude")
+        .doc("Command that runs after each execution of the second command."),
+    Param::int("duration_ns", 300_000_000, 0..=3_600_000_000_000)
+        .doc("Time during which further executions begin, half of it with each set of CPUs."),
+    Param::count("minimum_runs", 1, 1..=100_000).doc(
+        "Number of executions of each command on each set of CPUs that `duration_ns` does not \
+         shorten.",
+    ),
+    Param::count("maximum_runs", 100_000, 1..=100_000)
+        .doc("Number of executions of each command that count on each set of CPUs."),
+];
+
+const PARAMS: [Param; 20] = spec::joined(&[&SHARED_PARAMS, &SECOND_PARAMS]);
+
+pub const SPEC: Spec = Spec {
+    id: "command.duet",
+    summary: "Two programs at the same time on equal CPUs: ratio of their wall times",
+    params: &PARAMS,
+    metrics: &[
+        Metric::lower("time_ratio").headline().doc(
+            "Mean wall time of the second command over that of the first; geometric mean of both \
+             windows.",
+        ),
+        Metric::neutral("slowdown_ratio")
+            .doc("Factor by which a command is slower while its partner runs."),
+        Metric::lower("wall_ns").doc("Wall time: median of the trial's executions."),
+        Metric::lower("wall_mean_ns").doc("Wall time: mean of the trial's executions."),
+        Metric::lower("cpu_ns").doc("CPU time: mean of the trial's executions."),
+        Metric::lower("user_ns").doc("CPU time in user mode: mean of the trial's executions."),
+        Metric::lower("system_ns").doc("CPU time in kernel mode: mean of the trial's executions."),
+        Metric::lower("max_rss_bytes").doc(
+            "Peak memory (resident set): largest of the trial's executions; missing where it is not \
+             above that of the probe.",
+        ),
+        Metric::neutral("shell_ns")
+            .doc("Wall time of the shell with an empty command, which is subtracted: median."),
+        Metric::document("executions").doc(
+            "By label: wall, user and system time in nanoseconds (those of the shell's start are \
+             subtracted), peak memory in bytes and exit code of each execution, in order.",
+        ),
+        Metric::document("cpus").doc(
+            "The two sets of CPUs, those that are in none, and whether the sets share cores.",
+        ),
+    ],
+    overhead: "at most one uncounted execution of the faster command in each window",
+    source: "Bulej et al., Duet Benchmarking, ICPE 2020",
+    ..Spec::about(Resource::Several)
+};
+
+pub fn run(trial: &mut Trial) -> Result<()> {
+    let session = trial.session;
+    let params = &trial.params;
+    enter(params.text("working_directory"))?;
+    let halves = CpuHalves::of_this_process()?;
+    let mut sides = sides(params)?;
+    let setup = &sides[0].commands.setup;
+    setup.run(session, &mut sides[0].executors.steps)?;
+    trial.prepared()?;
+    let [mut first, mut second] = halves.sets.each_ref();
+    let mut measured = Ok(());
+    for _ in 0..WINDOWS {
+        measured = measured.and_then(|()| window(trial, &mut sides, [first, second]));
+        std::mem::swap(&mut first, &mut second);
+    }
+    let cleaned = sides[0].commands.cleanup.run(session, &mut sides[0].executors.steps);
+    measured?;
+    cleaned?;
+    emit(trial, &mut sides)?;
+    let document = json!({
+        "sets": halves.sets,
+        "unused": halves.unused,
+        "share_cores": halves.share_cores,
+    });
+    trial.out.emit_document("cpus", document)
+}
+
+/// One of the two commands, and what was measured of it.
+struct Side {
+    label: String,
+    commands: CommandPlan,
+    executors: Executors,
+    measured: Measured,
+    windows: Vec<Window>,
+}
+
+/// One command in one window.
+struct Window {
+    mean_ns: f64,
+    /// When its last counted execution ended.
+    ended_ns: u64,
+    /// Start and end of its last uncounted execution.
+    uncounted: Option<(u64, u64)>,
+}
+
+fn sides(params: &Params) -> Result<[Side; 2]> {
+    let name = |id: &str, default: &str| match params.text(id) {
+        "" => default.to_owned(),
+        label => label.to_owned(),
+    };
+    let labels = [name("label", "A"), name("second_label", "B")];
+    if labels[0] == labels[1] {
+        return Err(ProbeError::usage(
+            format!("Both commands are named '{}'.", labels[0]),
+            "Give each a `label` of its own.",
+        ));
+    }
+    let outputs = [name("output", "null"), name("second_output", params.text("output"))];
+    let is_file = |output: &str| !matches!(output, "" | "null" | "pipe");
+    if outputs[0] == outputs[1] && is_file(&outputs[0]) {
+        return Err(ProbeError::usage(
+            format!("Both commands would write to '{}' at the same time.", outputs[0]),
+            "Give each command an `output` of its own (--output, once per command).",
+        ));
+    }
+    let [first, second] = labels;
+    Ok([
+        Side::new(params, first, "", &outputs[0])?,
+        Side::new(params, second, "second_", &outputs[1])?,
+    ])
+}
+
+impl Side {
+    fn new(params: &Params, label: String, prefix: &str, output: &str) -> Result<Self> {
+        Ok(Self {
+            commands: CommandPlan::read(params, prefix)?,
+            executors: Executors::open(params.text("input"), output)?,
+            measured: Measured::default(),
+            windows: Vec::with_capacity(WINDOWS as usize),
+            label,
+        })
+    }
+
+    /// Executes the command beside its partner until both have been executed often enough.
+    fn execute_beside(&mut self, stage: &Stage, place: usize, cpus: &[usize]) -> Result<()> {
+        let Self { commands, executors, measured, .. } = self;
+        let session = stage.session;
+        affinity::set(0, cpus.iter().copied())
+            .map_err(|error| ProbeError::os("Choosing the CPUs of a command", &error))?;
+        commands.start_shell_often(session, executors, measured)?;
+        let before = measured.executions.len();
+        commands.prepare(session, executors, measured)?;
+        if !stage.start_together() {
+            return session.check();
+        }
+        let quota = Quota::begin(stage.params, stage.params.u64("duration_ns") / WINDOWS);
+        loop {
+            commands.execute(session, executors, measured)?;
+            if quota.is_reached(measured.executions.len() - before) {
+                break;
+            }
+            commands.prepare(session, executors, measured)?;
+        }
+        let ended_ns = clock::monotonic_ns();
+        stage.ended_ns[place].store(ended_ns, Ordering::Release);
+        let mut uncounted = Measured::default();
+        while stage.ended_ns[1 - place].load(Ordering::Acquire) == 0 && !stage.has_failed() {
+            commands.prepare(session, executors, &mut uncounted)?;
+            commands.execute(session, executors, &mut uncounted)?;
+        }
+        let last = uncounted.executions.last();
+        self.windows.push(Window {
+            mean_ns: ExecutionTimes::of(&measured.executions[before..]).wall_mean_ns,
+            ended_ns,
+            uncounted: last.map(|last| (last.started_ns, last.started_ns + last.wall_ns)),
+        });
+        Ok(())
+    }
+}
+
+/// What the two sides of a window share.
+struct Stage<'a> {
+    session: Session,
+    params: &'a Params,
+    start: Barrier,
+    prepared: AtomicUsize,
+    /// When each side had its counted executions; 0 before.
+    ended_ns: [AtomicU64; 2],
+    /// The threads of the sides; 0 once they have ended.
+    threads: [AtomicI32; 2],
+    running: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl Stage<'_> {
+    /// Waits until both sides are prepared: asleep, because a preparation may take long, then at the
+    /// barrier. `false` when one of them failed or the trial was cancelled.
+    fn start_together(&self) -> bool {
+        self.prepared.fetch_add(1, Ordering::AcqRel);
+        while self.prepared.load(Ordering::Acquire) < 2 {
+            if self.has_failed() || self.session.is_cancelled() {
+                return false;
+            }
+            std::thread::sleep(PREPARED_INTERVAL);
+        }
+        self.start.wait()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Does a side's work on its thread. Where it fails, its partner begins nothing more.
+    fn enter(&self, place: usize, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        // SAFETY: asks for the number of this thread.
+        self.threads[place].store(unsafe { libc::gettid() }, Ordering::Release);
+        let done = work();
+        if done.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+            self.start.give_up();
+        }
+        self.threads[place].store(0, Ordering::Release);
+        self.running.fetch_sub(1, Ordering::AcqRel);
+        done
+    }
+
+    /// Waits for both sides. A signal that cancels the trial reaches one thread: those that wait
+    /// for their program are woken, so that they end it.
+    fn wait(&self) {
+        while self.running.load(Ordering::Acquire) > 0 {
+            std::thread::park_timeout(CHECK_INTERVAL);
+            if self.session.is_cancelled() {
+                for thread in &self.threads {
+                    let thread = thread.load(Ordering::Acquire);
+                    if thread != 0 {
+                        // SAFETY: a thread of this process; the handler of this signal is set.
+                        unsafe {
+                            libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGTERM)
+                        };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Both commands start together, each on its CPUs.
+fn window(trial: &Trial, sides: &mut [Side; 2], sets: [&Vec<usize>; 2]) -> Result<()> {
+    let stage = Stage {
+        session: trial.session,
+        params: &trial.params,
+        start: Barrier::new(trial.session, 2),
+        prepared: AtomicUsize::new(0),
+        ended_ns: [AtomicU64::new(0), AtomicU64::new(0)],
+        threads: [AtomicI32::new(0), AtomicI32::new(0)],
+        running: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let (stage, waiting) = (&stage, std::thread::current());
+    std::thread::scope(|scope| {
+        let mut started = Vec::new();
+        for ((place, side), cpus) in sides.iter_mut().enumerate().zip(sets) {
+            let waiting = waiting.clone();
+            stage.running.fetch_add(1, Ordering::AcqRel);
+            let work = move || {
+                let done = stage.enter(place, || side.execute_beside(stage, place, cpus));
+                waiting.unpark();
+                done.map_err(|error| named(error, &side.label))
+            };
+            started.push(workers::start(scope, None, work).inspect_err(|_| {
+                stage.running.fetch_sub(1, Ordering::AcqRel);
+                stage.start.give_up();
+            }));
+        }
+        stage.wait();
+        let ended: Vec<Result<()>> = started
+            .into_iter()
+            .map(|worker| worker.and_then(workers::JoinedWorker::join))
+            .collect();
+        ended.into_iter().collect()
+    })
+}
+
+/// The failure of a command under its name: both may be the same program.
+fn named(error: ProbeError, label: &str) -> ProbeError {
+    match error.kind {
+        crate::error::FailureKind::Failed => {
+            ProbeError { message: format!("{label}: {}", error.message), ..error }
+        }
+        _ => error,
+    }
+}
+
+fn emit(trial: &mut Trial, sides: &mut [Side; 2]) -> Result<()> {
+    let mut documents = Map::new();
+    let mut means_ns = Vec::new();
+    for side in sides.iter() {
+        let shell = ExecutionTimes::of(&side.measured.shell_starts);
+        let executions = &side.measured.executions;
+        let label = factors! {"label": side.label};
+        emit_times(trial, executions, &shell, &label)?;
+        if side.commands.has_shell() {
+            trial.out.emit("shell_ns", shell.wall_median_ns, label)?;
+        }
+        documents.insert(side.label.clone(), executions_document(executions, &shell));
+        let means = side.windows.iter().map(|window| without(window.mean_ns, shell.wall_mean_ns));
+        means_ns.push(means.collect::<Vec<f64>>());
+    }
+    let ratios = means_ns[0].iter().zip(&means_ns[1]).map(|(first, second)| second / first);
+    let ratio = ratios.map(f64::ln).sum::<f64>() / WINDOWS as f64;
+    if ratio.is_finite() {
+        trial.out.emit("time_ratio", ratio.exp(), factors! {})?;
+    } else {
+        let note = "The ratio is missing: a command takes no longer than the start of the shell.";
+        trial.out.note(note.to_owned());
+    }
+    if let Some(ratio) = slowdown(sides) {
+        trial.out.emit("slowdown_ratio", ratio, factors! {})?;
+    }
+    trial.out.emit_document("executions", documents.into())
+}
+
+/// How much faster the parts of executions went that ran without a partner. Each execution is a unit
+/// of work, of which it had done a part when its partner ended, at the mean speed of its window.
+fn slowdown(sides: &[Side; 2]) -> Option<f64> {
+    let (mut work, mut time) = (0.0, 0.0);
+    for (own, partner) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
+        for (window, other) in own.windows.iter().zip(&partner.windows) {
+            let Some((start_ns, end_ns)) = window.uncounted else { continue };
+            let alone_ns = end_ns.saturating_sub(other.ended_ns.max(start_ns)) as f64;
+            let beside_ns = other.ended_ns.saturating_sub(start_ns) as f64;
+            work += (1.0 - beside_ns / window.mean_ns).max(0.0);
+            time += alone_ns / window.mean_ns;
+        }
+    }
+    (work >= LEAST_ALONE && time > 0.0).then(|| work / time)
+}
