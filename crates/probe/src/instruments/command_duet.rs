@@ -6,7 +6,7 @@
 //! The CPUs of the process are divided into two sets: whole cores of one kind in equal numbers, or the
 //! threads of one core where there is no other. A trial has two windows. In each, both programs start
 //! together, each on its set, and are executed again and again; between the windows they exchange
-//! their sets. In a window, executions begin until half of `duration_ns` has passed, between
+//! their sets. Which set a program has first is random. In a window, executions begin until half of `duration_ns` has passed, between
 //! `minimum_runs` and `maximum_runs` of each program. A program that has reached this number is
 //! executed further, uncounted, until the other one has reached it, too: every counted execution has
 //! its partner beside it from start to end. The last uncounted execution is not killed; the window
@@ -48,11 +48,13 @@ use crate::error::{ProbeError, Result};
 use crate::threads::barriers::Barrier;
 use crate::threads::cpu_halves::CpuHalves;
 use crate::threads::workers;
+use crate::trial::parameters;
 use crate::trial::session::Session;
 use crate::trial::{factors, Trial};
 use nephoscope_linux::affinity;
 use nephoscope_linux::clock;
 use nephoscope_wire::params::Params;
+use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{self, Metric, Param, Resource, Spec};
 use serde_json::{json, Map};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
@@ -66,7 +68,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// How often a side that is prepared looks whether its partner is.
 const PREPARED_INTERVAL: Duration = Duration::from_micros(200);
 
-const SECOND_PARAMS: [Param; 8] = [
+const SECOND_PARAMS: [Param; 9] = [
     Param::texts("second_argv").doc("Second program and its arguments, as `argv`."),
     Param::text("second_label", "").doc("Name of the second command in results."),
     Param::text("second_output", "")
@@ -83,9 +85,10 @@ const SECOND_PARAMS: [Param; 8] = [
     ),
     Param::count("maximum_runs", 100_000, 1..=100_000)
         .doc("Number of executions of each command that count on each set of CPUs."),
+    Param::seed().doc("Seed of the order of the sets of CPUs; 0 changes with every trial."),
 ];
 
-const PARAMS: [Param; 20] = spec::joined(&[&SHARED_PARAMS, &SECOND_PARAMS]);
+const PARAMS: [Param; 21] = spec::joined(&[&SHARED_PARAMS, &SECOND_PARAMS]);
 
 pub const SPEC: Spec = Spec {
     id: "command.duet",
@@ -131,11 +134,14 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let setup = &sides[0].commands.setup;
     setup.run(session, &mut sides[0].executors.steps)?;
     trial.prepared()?;
-    let [mut first, mut second] = halves.sets.each_ref();
+    // What tells the windows of a trial apart, such as a cache that is still cold, must not meet the
+    // same set of one command in every trial.
+    let mut sets = halves.sets.each_ref();
+    Random::stream(parameters::seed(params), 0).shuffle(&mut sets);
     let mut measured = Ok(());
     for _ in 0..WINDOWS {
-        measured = measured.and_then(|()| window(trial, &mut sides, [first, second]));
-        std::mem::swap(&mut first, &mut second);
+        measured = measured.and_then(|()| window(trial, &mut sides, sets));
+        sets.reverse();
     }
     let cleaned = sides[0].commands.cleanup.run(session, &mut sides[0].executors.steps);
     measured?;
