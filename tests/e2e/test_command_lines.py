@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests import schemas
@@ -40,3 +41,39 @@ def test_a_command_that_fails_is_told_in_one_sentence(nephoscope: Run) -> None:
     missing = nephoscope("bench", "--command", "no-such-program-here", "-r", 2)
     assert "There is no program 'no-such-program-here' in PATH" in missing.sentence
     assert missing.code == 4
+
+
+def test_two_commands_are_measured_at_the_same_time(nephoscope: Run, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    words = ["bench", "--duet", "sleep 0.03", "sleep 0.06", "-n", "short", "-n", "long", "-r", 12]
+    done = nephoscope(*words, "--warmup", 0, "--export-json", file, "--fail-on", "worse")
+    assert done.code == 1, done.err
+    text = " ".join(done.out.split())
+    assert re.search(r"short is (1\.[789]|2\.[0-3])\d* \[.*\] times as fast as long: FASTER", text)
+    assert "12 executions" in text
+    assert "--fail-on worse: failed, by 1 of 1 command: long worse (" in done.err
+    results = json.loads(file.read_text())["results"]
+    assert [(one["command"], len(one["times"])) for one in results] == [("short", 12), ("long", 12)]
+    shown = nephoscope("show", "latest", "--json").json()
+    schemas.validate(shown, schemas.result_schema())
+    (duet,) = shown["duet"]["duets"]
+    assert duet["comparison"]["verdict"]["word"] == "worse"
+    assert duet["comparison"]["n_a"] == 6
+    assert "long is worse than short" in " ".join(nephoscope("show", "latest").out.split())
+    compared = nephoscope("compare", "latest", "latest")
+    assert compared.code == 2
+    assert "Traceback" not in compared.err
+
+
+def test_a_duet_that_fails_is_told_in_one_sentence(nephoscope: Run) -> None:
+    done = nephoscope("bench", "--duet", "true", "ls /no/such/folder", "-r", 2)
+    assert done.code == 3
+    assert "ls /no/such/folder: 'ls' ended with exit code 2: ls: cannot access" in done.sentence
+    missing = nephoscope("bench", "--duet", "no-such-program-here", "true", "-r", 2)
+    assert "There is no program 'no-such-program-here' in PATH" in missing.sentence
+    assert missing.code == 4
+    late = nephoscope("bench", "--duet", "true", "sleep 300.25", "-w", 0, "--timeout", "1s")
+    assert late.code == 3
+    assert "The deadline passed before the benchmark was done" in late.err
+    commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline"))
+    assert not any(b"sleep\x00300.25" in words for words in commands)

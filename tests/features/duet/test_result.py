@@ -28,7 +28,7 @@ LINES = [CommandLine(text, number, text, {}) for number, text in enumerate(("old
 
 
 def run(folder: Path, ratio: float, slowdown: float | None = 1.02, rounds: int = 10) -> RunResult:
-    """A machine that slows both by up to 80 % from trial to trial, and a pair that does not care."""
+    """A machine that slows both by up to 80 % from trial to trial, which the pairs do not show."""
 
     def answers(setting: Setting, number: int, target: str) -> Sequence[Sample]:
         disturbed = 1e8 * (1 + 0.2 * (number % 5))

@@ -4,16 +4,17 @@
 //!
 //! # How
 //! The CPUs of the process are divided into two sets: whole cores of one kind in equal numbers, or the
-//! threads of one core where there is no other. A trial has two windows. In each, both programs start
-//! together, each on its set, and are executed again and again; between the windows they exchange
-//! their sets. Which set a program has first is random. In a window, executions begin until half of `duration_ns` has passed, between
+//! threads of one core where there is no other. In a window both programs start together, each on its
+//! set, and are executed again and again; then they exchange their sets for another window. A trial
+//! has such pairs of windows until `duration_ns` has passed, at least one. Which set a program has first is
+//! random. In a window, executions begin until an eighth of `duration_ns` has passed, between
 //! `minimum_runs` and `maximum_runs` of each program. A program that has reached this number is
 //! executed further, uncounted, until the other one has reached it, too: every counted execution has
 //! its partner beside it from start to end. The last uncounted execution is not killed; the window
 //! ends with it.
 //!
 //! `time_ratio` is the mean wall time of the second program over that of the first in the same window;
-//! of both windows the geometric mean, in which a difference between the sets cancels. The other
+//! of all windows the geometric mean, in which a difference between the sets cancels. The other
 //! figures have the factor `label` and are those of `command`, over the counted executions.
 //!
 //! The part of the last uncounted execution that runs after its partner has ended runs alone.
@@ -45,11 +46,9 @@ use super::command::plan::{enter, CommandPlan, Executors, Measured, Quota};
 use super::command::times::{emit_times, executions_document, without, ExecutionTimes};
 use super::command::SHARED_PARAMS;
 use crate::error::{ProbeError, Result};
-use crate::threads::barriers::Barrier;
 use crate::threads::cpu_halves::CpuHalves;
-use crate::threads::workers;
+use crate::threads::pair::Pair;
 use crate::trial::parameters;
-use crate::trial::session::Session;
 use crate::trial::{factors, Trial};
 use nephoscope_linux::affinity;
 use nephoscope_linux::clock;
@@ -57,17 +56,11 @@ use nephoscope_wire::params::Params;
 use nephoscope_wire::random::Random;
 use nephoscope_wire::spec::{self, Metric, Param, Resource, Spec};
 use serde_json::{json, Map};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
-const WINDOWS: u64 = 2;
+/// Windows for which `duration_ns` has room: disturbances that last longer meet both sets.
+const WINDOWS: u64 = 8;
 /// Less of an execution alone says nothing about its speed.
 const LEAST_ALONE: f64 = 0.25;
-/// How often a cancelled trial is noticed.
-const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// How often a side that is prepared looks whether its partner is.
-const PREPARED_INTERVAL: Duration = Duration::from_micros(200);
-
 const SECOND_PARAMS: [Param; 9] = [
     Param::texts("second_argv").doc("Second program and its arguments, as `argv`."),
     Param::text("second_label", "").doc("Name of the second command in results."),
@@ -78,13 +71,11 @@ const SECOND_PARAMS: [Param; 9] = [
     Param::texts("second_conclude")
         .doc("Command that runs after each execution of the second command."),
     Param::int("duration_ns", 300_000_000, 0..=3_600_000_000_000)
-        .doc("Time during which further executions begin, half of it with each set of CPUs."),
-    Param::count("minimum_runs", 1, 1..=100_000).doc(
-        "Number of executions of each command on each set of CPUs that `duration_ns` does not \
-         shorten.",
-    ),
+        .doc("Time during which further pairs of windows begin."),
+    Param::count("minimum_runs", 1, 1..=100_000)
+        .doc("Number of executions of each command in a window that its time does not shorten."),
     Param::count("maximum_runs", 100_000, 1..=100_000)
-        .doc("Number of executions of each command that count on each set of CPUs."),
+        .doc("Number of executions of each command that count in a window."),
     Param::seed().doc("Seed of the order of the sets of CPUs; 0 changes with every trial."),
 ];
 
@@ -96,7 +87,7 @@ pub const SPEC: Spec = Spec {
     params: &PARAMS,
     metrics: &[
         Metric::lower("time_ratio").headline().doc(
-            "Mean wall time of the second command over that of the first; geometric mean of both \
+            "Mean wall time of the second command over that of the first; geometric mean of the \
              windows.",
         ),
         Metric::neutral("slowdown_ratio")
@@ -137,12 +128,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     // What tells the windows of a trial apart, such as a cache that is still cold, must not meet the
     // same set of one command in every trial.
     let mut sets = halves.sets.each_ref();
-    Random::stream(parameters::seed(params), 0).shuffle(&mut sets);
-    let mut measured = Ok(());
-    for _ in 0..WINDOWS {
-        measured = measured.and_then(|()| window(trial, &mut sides, sets));
-        sets.reverse();
-    }
+    Random::stream(parameters::seed(&trial.params), 0).shuffle(&mut sets);
+    let measured = pairs_of_windows(trial, &mut sides, sets);
     let cleaned = sides[0].commands.cleanup.run(session, &mut sides[0].executors.steps);
     measured?;
     cleaned?;
@@ -153,6 +140,23 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         "share_cores": halves.share_cores,
     });
     trial.out.emit_document("cpus", document)
+}
+
+/// Windows with each set, in the order 1 2 2 1 1 2 …, until the time of the trial has passed.
+fn pairs_of_windows(
+    trial: &Trial,
+    sides: &mut [Side; 2],
+    mut sets: [&Vec<usize>; 2],
+) -> Result<()> {
+    let until_ns = clock::monotonic_ns() + trial.params.u64("duration_ns");
+    loop {
+        window(trial, sides, sets)?;
+        sets.reverse();
+        window(trial, sides, sets)?;
+        if clock::monotonic_ns() >= until_ns {
+            return Ok(());
+        }
+    }
 }
 
 /// One of the two commands, and what was measured of it.
@@ -206,24 +210,30 @@ impl Side {
             commands: CommandPlan::read(params, prefix)?,
             executors: Executors::open(params.text("input"), output)?,
             measured: Measured::default(),
-            windows: Vec::with_capacity(WINDOWS as usize),
+            windows: Vec::new(),
             label,
         })
     }
 
     /// Executes the command beside its partner until both have been executed often enough.
-    fn execute_beside(&mut self, stage: &Stage, place: usize, cpus: &[usize]) -> Result<()> {
+    fn execute_with_partner(
+        &mut self,
+        params: &Params,
+        pair: &Pair,
+        place: usize,
+        cpus: &[usize],
+    ) -> Result<()> {
         let Self { commands, executors, measured, .. } = self;
-        let session = stage.session;
+        let session = pair.session;
         affinity::set(0, cpus.iter().copied())
             .map_err(|error| ProbeError::os("Choosing the CPUs of a command", &error))?;
         commands.start_shell_often(session, executors, measured)?;
         let before = measured.executions.len();
         commands.prepare(session, executors, measured)?;
-        if !stage.start_together() {
+        if !pair.start_together() {
             return session.check();
         }
-        let quota = Quota::begin(stage.params, stage.params.u64("duration_ns") / WINDOWS);
+        let quota = Quota::begin(params, params.u64("duration_ns") / WINDOWS);
         loop {
             commands.execute(session, executors, measured)?;
             if quota.is_reached(measured.executions.len() - before) {
@@ -231,10 +241,9 @@ impl Side {
             }
             commands.prepare(session, executors, measured)?;
         }
-        let ended_ns = clock::monotonic_ns();
-        stage.ended_ns[place].store(ended_ns, Ordering::Release);
+        let ended_ns = pair.done(place);
         let mut uncounted = Measured::default();
-        while stage.ended_ns[1 - place].load(Ordering::Acquire) == 0 && !stage.has_failed() {
+        while pair.partner_is_busy(place) {
             commands.prepare(session, executors, &mut uncounted)?;
             commands.execute(session, executors, &mut uncounted)?;
         }
@@ -248,106 +257,12 @@ impl Side {
     }
 }
 
-/// What the two sides of a window share.
-struct Stage<'a> {
-    session: Session,
-    params: &'a Params,
-    start: Barrier,
-    prepared: AtomicUsize,
-    /// When each side had its counted executions; 0 before.
-    ended_ns: [AtomicU64; 2],
-    /// The threads of the sides; 0 once they have ended.
-    threads: [AtomicI32; 2],
-    running: AtomicUsize,
-    failed: AtomicBool,
-}
-
-impl Stage<'_> {
-    /// Waits until both sides are prepared: asleep, because a preparation may take long, then at the
-    /// barrier. `false` when one of them failed or the trial was cancelled.
-    fn start_together(&self) -> bool {
-        self.prepared.fetch_add(1, Ordering::AcqRel);
-        while self.prepared.load(Ordering::Acquire) < 2 {
-            if self.has_failed() || self.session.is_cancelled() {
-                return false;
-            }
-            std::thread::sleep(PREPARED_INTERVAL);
-        }
-        self.start.wait()
-    }
-
-    fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Does a side's work on its thread. Where it fails, its partner begins nothing more.
-    fn enter(&self, place: usize, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        // SAFETY: asks for the number of this thread.
-        self.threads[place].store(unsafe { libc::gettid() }, Ordering::Release);
-        let done = work();
-        if done.is_err() {
-            self.failed.store(true, Ordering::Relaxed);
-            self.start.give_up();
-        }
-        self.threads[place].store(0, Ordering::Release);
-        self.running.fetch_sub(1, Ordering::AcqRel);
-        done
-    }
-
-    /// Waits for both sides. A signal that cancels the trial reaches one thread: those that wait
-    /// for their program are woken, so that they end it.
-    fn wait(&self) {
-        while self.running.load(Ordering::Acquire) > 0 {
-            std::thread::park_timeout(CHECK_INTERVAL);
-            if self.session.is_cancelled() {
-                for thread in &self.threads {
-                    let thread = thread.load(Ordering::Acquire);
-                    if thread != 0 {
-                        // SAFETY: a thread of this process; the handler of this signal is set.
-                        unsafe {
-                            libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGTERM)
-                        };
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// Both commands start together, each on its CPUs.
 fn window(trial: &Trial, sides: &mut [Side; 2], sets: [&Vec<usize>; 2]) -> Result<()> {
-    let stage = Stage {
-        session: trial.session,
-        params: &trial.params,
-        start: Barrier::new(trial.session, 2),
-        prepared: AtomicUsize::new(0),
-        ended_ns: [AtomicU64::new(0), AtomicU64::new(0)],
-        threads: [AtomicI32::new(0), AtomicI32::new(0)],
-        running: AtomicUsize::new(0),
-        failed: AtomicBool::new(false),
-    };
-    let (stage, waiting) = (&stage, std::thread::current());
-    std::thread::scope(|scope| {
-        let mut started = Vec::new();
-        for ((place, side), cpus) in sides.iter_mut().enumerate().zip(sets) {
-            let waiting = waiting.clone();
-            stage.running.fetch_add(1, Ordering::AcqRel);
-            let work = move || {
-                let done = stage.enter(place, || side.execute_beside(stage, place, cpus));
-                waiting.unpark();
-                done.map_err(|error| named(error, &side.label))
-            };
-            started.push(workers::start(scope, None, work).inspect_err(|_| {
-                stage.running.fetch_sub(1, Ordering::AcqRel);
-                stage.start.give_up();
-            }));
-        }
-        stage.wait();
-        let ended: Vec<Result<()>> = started
-            .into_iter()
-            .map(|worker| worker.and_then(workers::JoinedWorker::join))
-            .collect();
-        ended.into_iter().collect()
+    let pair = Pair::new(trial.session);
+    pair.run(sides, |side, place| {
+        side.execute_with_partner(&trial.params, &pair, place, sets[place])
+            .map_err(|error| named(error, &side.label))
     })
 }
 
@@ -377,7 +292,7 @@ fn emit(trial: &mut Trial, sides: &mut [Side; 2]) -> Result<()> {
         means_ns.push(means.collect::<Vec<f64>>());
     }
     let ratios = means_ns[0].iter().zip(&means_ns[1]).map(|(first, second)| second / first);
-    let ratio = ratios.map(f64::ln).sum::<f64>() / WINDOWS as f64;
+    let ratio = ratios.map(f64::ln).sum::<f64>() / means_ns[0].len() as f64;
     if ratio.is_finite() {
         trial.out.emit("time_ratio", ratio.exp(), factors! {})?;
     } else {
@@ -395,11 +310,11 @@ fn emit(trial: &mut Trial, sides: &mut [Side; 2]) -> Result<()> {
 fn slowdown(sides: &[Side; 2]) -> Option<f64> {
     let (mut work, mut time) = (0.0, 0.0);
     for (own, partner) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
-        for (window, other) in own.windows.iter().zip(&partner.windows) {
+        for (window, paired) in own.windows.iter().zip(&partner.windows) {
             let Some((start_ns, end_ns)) = window.uncounted else { continue };
-            let alone_ns = end_ns.saturating_sub(other.ended_ns.max(start_ns)) as f64;
-            let beside_ns = other.ended_ns.saturating_sub(start_ns) as f64;
-            work += (1.0 - beside_ns / window.mean_ns).max(0.0);
+            let alone_ns = end_ns.saturating_sub(paired.ended_ns.max(start_ns)) as f64;
+            let accompanied_ns = paired.ended_ns.saturating_sub(start_ns) as f64;
+            work += (1.0 - accompanied_ns / window.mean_ns).max(0.0);
             time += alone_ns / window.mean_ns;
         }
     }

@@ -5,6 +5,7 @@ pub mod cpu_halves;
 pub mod echo_process;
 pub mod execution;
 pub mod gaps;
+pub mod pair;
 pub mod team;
 pub mod turn_passing;
 pub mod workers;

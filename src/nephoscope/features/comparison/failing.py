@@ -79,7 +79,7 @@ def judge(
     total = f"{len(named)} {unit}{'s'[: len(named) > 1]}"
     if not failing:
         return FailOnOutcome(0, f"{option}: passed, by none of {total}.")
-    words_of = ", ".join(_named(*one) for one in failing[:_NAMED])
+    words_of = ", ".join(_named(name, own) for name, own in failing[:_NAMED])
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
     return FailOnOutcome(
         FAILED, f"{option}: failed, by {len(failing)} of {total}: {words_of}{more}."

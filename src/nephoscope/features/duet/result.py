@@ -109,16 +109,15 @@ def _duet(data: RunData, line: MetricResult, lines: list[MetricResult], prior: A
 
 
 def _find(
-    lines: list[MetricResult], beside: MetricResult, metric: str, more: Factors
+    lines: list[MetricResult], of: MetricResult, metric: str, more: Factors
 ) -> MetricResult | None:
     """Returns the line of another metric of the same setting."""
-    factors = {**beside.factors, **more}
+    factors = {**of.factors, **more}
     return next(
         (
             line
             for line in lines
-            if (line.metric, line.target) == (metric, beside.target)
-            and dict(line.factors) == factors
+            if (line.metric, line.target) == (metric, of.target) and dict(line.factors) == factors
         ),
         None,
     )

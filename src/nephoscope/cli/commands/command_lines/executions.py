@@ -68,7 +68,7 @@ def report_failures(lines: Sequence[CommandLine], of_label: Mapping[str, Executi
         if own is None or not own.wall_ns:
             reason = own.failed_trials[0] if own and own.failed_trials else "it was not measured."
             # The trial of a duet is of both commands, and its reason names the one that failed.
-            is_named = any(f": {other.label}: " in reason for other in lines)
+            is_named = any(f": {label}: " in reason for label in of_label)
             sentences.append(reason if is_named else f"{line.label}: {reason}")
     for sentence in dict.fromkeys(sentences):
         output.warn(sentence)

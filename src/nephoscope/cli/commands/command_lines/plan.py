@@ -90,6 +90,8 @@ def plan_of(
     params = {name: yamltext.parse_scalar(text) for name, text in sets.items()}
     is_duet = options.duet is not None
     repeat, runs = _repetition(_halved(options) if is_duet else options)
+    if is_duet and "maximum_runs" in runs:
+        runs["duration_ns"] = 0  # one pair of windows
     common = _common_params(options)
     own = [_own_params(options, line) for line in lines]
     entries = [

@@ -159,13 +159,13 @@ def comparison(
     return "\n".join(output.wrapped(text) for text in texts)
 
 
-def _verdict(first: str, other: str, result: TwoSampleComparison) -> str:
+def _verdict(first: str, second: str, result: TwoSampleComparison) -> str:
     """Returns the sentence on a command against the first one, which have a ratio."""
     assert result.ratio is not None
     # The interval that decided: that of the equivalence test is narrower.
     ratio = (result.equivalence if result.verdict.word in _EQUIVALENT else None) or result.ratio
     # Of both the one that looks faster is the subject, so that the factor is above 1.
-    faster, slower = (other, first) if ratio.value < 1 else (first, other)
+    faster, slower = (second, first) if ratio.value < 1 else (first, second)
     times = _inverse(ratio) if ratio.value < 1 else ratio
     digits = units.interval_digits(times.value, times.low, times.high)
     span = units.format_interval(times.value, times.low, times.high, "none", digits)
