@@ -113,7 +113,7 @@ def duet(
     ratios, begun = [], time.monotonic()
     params = {"argv": list(first), "second_argv": list(second)}
     while time.monotonic() < begun + seconds and len(ratios) < most:
-        ratios.append(one_value(run_probe("command.duet", params), "time_ratio"))
+        ratios.append(one_value(run_probe("command.duet", params), "relative_time_ratio"))
     spent = time.monotonic() - begun
     ones = [1.0] * len(ratios)
     return _outcome(compare.paired(ones, ratios, better=Better.LOWER), spent)

@@ -37,7 +37,9 @@ def pair(first: list[str], second: list[str], **params: Any) -> dict[str, Any]:
     return {"argv": first, "second_argv": second, "duration_ns": 0, **params}
 
 
-@pytest.mark.truth(BENCHMARK, "wall_ns", "wall_mean_ns", "shell_ns", "executions", "time_ratio")
+@pytest.mark.truth(
+    BENCHMARK, "wall_ns", "wall_mean_ns", "shell_ns", "executions", "relative_time_ratio"
+)
 def test_sleeps_take_the_times_that_they_sleep(tmp_path: Path) -> None:
     """40 and 60 ms, in a shell that itself takes 30 ms to start."""
     shell = tmp_path / "shell"
@@ -47,7 +49,7 @@ def test_sleeps_take_the_times_that_they_sleep(tmp_path: Path) -> None:
 
     def measure() -> tuple[str, bool]:
         trial = run(BENCHMARK, params)
-        off = {"ratio": (trial.one("time_ratio") - 1.5) * 40}
+        off = {"ratio": (trial.one("relative_time_ratio") - 1.5) * 40}
         for label, ms in (("a", 40), ("b", 60)):
             for metric, wanted in (("wall_ns", ms), ("wall_mean_ns", ms), ("shell_ns", 30)):
                 off[f"{label} {metric}"] = trial.by(metric, "label")[label] / MS - wanted
@@ -128,7 +130,7 @@ def test_two_programs_on_one_cpu_slow_each_other_by_two(work: str) -> None:
     attempt("two on one CPU", measure)
 
 
-@pytest.mark.truth(BENCHMARK, "time_ratio")
+@pytest.mark.truth(BENCHMARK, "relative_time_ratio")
 def test_equal_work_has_a_ratio_of_one_and_a_tenth_more_of_a_tenth_more(work: str) -> None:
     """Under a competitor that comes and goes on all CPUs, which makes executions twice as long."""
     equal = [work, str(_duet_parts.LOOPS)]

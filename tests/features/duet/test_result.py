@@ -35,7 +35,7 @@ def run(folder: Path, ratio: float, slowdown: float | None = 1.02, rounds: int =
         own = ratio * (1 + 0.002 * (number % 3 - 1))
         walls = [("old", disturbed), ("new", disturbed * own)]
         return [
-            Sample("time_ratio", own),
+            Sample("relative_time_ratio", own),
             *(Sample("wall_mean_ns", ns, factors={"label": label}) for label, ns in walls),
             *([Sample("slowdown_ratio", slowdown + number / 1000)] if slowdown else []),
         ]

@@ -13,7 +13,7 @@
 //! its partner beside it from start to end. The last uncounted execution is not killed; the window
 //! ends with it.
 //!
-//! `time_ratio` is the mean wall time of the second program over that of the first in the same window;
+//! `relative_time_ratio` is the mean wall time of the second program over that of the first in the same window;
 //! of all windows the geometric mean, in which a difference between the sets cancels. The other
 //! figures have the factor `label` and are those of `command`, over the counted executions.
 //!
@@ -86,7 +86,7 @@ pub const SPEC: Spec = Spec {
     summary: "Two programs at the same time on equal CPUs: ratio of their wall times",
     params: &PARAMS,
     metrics: &[
-        Metric::lower("time_ratio").headline().doc(
+        Metric::lower("relative_time_ratio").headline().doc(
             "Mean wall time of the second command over that of the first; geometric mean of the \
              windows.",
         ),
@@ -294,7 +294,7 @@ fn emit(trial: &mut Trial, sides: &mut [Side; 2]) -> Result<()> {
     let ratios = means_ns[0].iter().zip(&means_ns[1]).map(|(first, second)| second / first);
     let ratio = ratios.map(f64::ln).sum::<f64>() / means_ns[0].len() as f64;
     if ratio.is_finite() {
-        trial.out.emit("time_ratio", ratio.exp(), factors! {})?;
+        trial.out.emit("relative_time_ratio", ratio.exp(), factors! {})?;
     } else {
         let note = "The ratio is missing: a command takes no longer than the start of the shell.";
         trial.out.note(note.to_owned());

@@ -1,7 +1,7 @@
 """The second command of each duet against the first, pair by pair.
 
 A trial is a pair: both commands ran at the same time, and exchanged their CPUs in the middle. Its
-`time_ratio` is one observation of the ratio, so that whatever slowed both has cancelled.
+`relative_time_ratio` is one observation of the ratio, so that whatever slowed both has cancelled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.values import Refused
 
 LABEL = "label"
-RATIO = "time_ratio"
+RATIO = "relative_time_ratio"
 SLOWDOWN = "slowdown_ratio"
 WALL = "wall_mean_ns"
 MARGIN = 0.03

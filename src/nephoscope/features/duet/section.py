@@ -30,7 +30,7 @@ def build(result: RunResult) -> Section | None:
                 text("slowdown by the partner", lambda duet: _slowdown(duet.slowdown)),
             )
         )
-        blocks.append(Sentence(_method(part.duets[0]), roomy=True))
+        blocks.append(Sentence(_method(part.duets[0])))
     blocks += items(part.notes, title="Unavailable statistics")
     return Section("duet", "Duet", tuple(blocks))
 
@@ -57,6 +57,6 @@ def _method(duet: Duet) -> str:
         duet.unused_cpus > 0
     )
     return (
-        f"Both commands ran at the same time, each on {cpus}{unused}, and exchanged them in the "
-        "middle of each trial. n counts trials."
+        f"Both commands ran at the same time, each on {cpus}{unused}, and exchanged them within "
+        "each trial. n counts trials."
     )
