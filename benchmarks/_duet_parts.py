@@ -107,11 +107,19 @@ def _outcome(comparison: TwoSampleComparison, seconds: float) -> Outcome:
 
 
 def duet(
-    first: Sequence[str], second: Sequence[str], seconds: float, most: int = 10_000
+    first: Sequence[str],
+    second: Sequence[str],
+    seconds: float,
+    most: int = 10_000,
+    duration_s: float = 0.3,
 ) -> Outcome:
-    """Both commands at the same time, for so long, or so many trials."""
+    """Both commands at the same time, for so long, or so many trials of `duration_s`."""
     ratios, begun = [], time.monotonic()
-    params = {"argv": list(first), "second_argv": list(second)}
+    params = {
+        "argv": list(first),
+        "second_argv": list(second),
+        "duration_ns": round(duration_s * 1e9),
+    }
     while time.monotonic() < begun + seconds and len(ratios) < most:
         ratios.append(one_value(run_probe("command.duet", params), "relative_time_ratio"))
     spent = time.monotonic() - begun

@@ -69,7 +69,7 @@ def a_a(program: str, repeats: int, seed: int) -> tuple[dict[str, Any], bool]:
     for number in range(repeats):
         mean_s = 0.1 * math.exp(2.5 * number / repeats)
         with disturbance(seed + number, mean_s):
-            outcomes.append(duet(words, words, 120, most=A_A_TRIALS))
+            outcomes.append(duet(words, words, 120, A_A_TRIALS, duration_s=0.1))
         show(f"A/A {number + 1}", outcomes[-1])
     verdicts = Counter(one.verdict for one in outcomes)
     excluded = sum(not one.low <= 1 <= one.high for one in outcomes)
