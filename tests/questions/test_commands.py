@@ -145,6 +145,7 @@ def test_commands_with_quotes_and_wildcards(ask: Asking) -> None:
     ask(f"nephoscope bench {ONCE} -S sh --command 'kill -9 $$'", code=3).says("by signal 9")
 
 
+@pytest.mark.alone
 def test_is_the_new_version_slower_on_a_runner_that_others_disturb(ask: Asking) -> None:
     """My runner is noisy: does the new version take a fifth more time, and is that a failure?"""
     bench = "nephoscope bench --duet 'sleep 0.05' 'sleep 0.06' -n old -n new -r 14 -w 0"
