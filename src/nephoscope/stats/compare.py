@@ -34,6 +34,8 @@ LEAST_PAIRED = 6
 """With 5 pairs the signed-rank test cannot go below p = 0.0625."""
 MARGIN = 0.03
 SMALLEST_P = 1e-12
+MOST_RANGES = 3.0
+"""Width of an interval over the range of the differences from which it says nothing any more."""
 
 Interval = Callable[[float], ranks.Shift]
 """A shift with its interval, by confidence."""
@@ -112,15 +114,9 @@ def independent(
     """
     values_a, values_b = clean(a), clean(b)
     scale = scale_of(values_a, values_b)
-    texts, widening = _dependence(
-        names,
-        (scale.a, scale.b) if scale else (values_a, values_b),
-        None if replications else prior,
-    )
-
-    def interval(x: Array, y: Array) -> Interval:
-        return _widened(ranks.SafeShift(x, y), widening)
-
+    series = (scale.a, scale.b) if scale else (values_a, values_b)
+    texts, widening = _dependence(names, series, None if replications else prior)
+    interval = _interval_of(widening, paired=False)
     test = ranks.mann_whitney(values_a, values_b)
     draft = _draft(
         values_a, values_b, scale, interval, test.statistic, better, margin, unit, confidence,
@@ -166,10 +162,7 @@ def paired(
     texts, widening = _dependence(
         ("The rounds' ratios",), (shifts,), None if replications else prior
     )
-
-    def interval(x: Array, y: Array) -> Interval:
-        return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening)
-
+    interval = _interval_of(widening, paired=True)
     u = ranks.mann_whitney(values_a, values_b).statistic
     draft = _draft(
         values_a, values_b, scale, interval, u, better, margin, unit, confidence,
@@ -265,7 +258,7 @@ def _dependence(
     texts = [
         f"{name}: {text}"
         for name, values, own in zip(names, series, weights, strict=True)
-        if (text := dependence.sentence(values.size, own))
+        if (text := dependence.sentence(values, own, series=len(series)))
     ]
     factors = [
         dependence.widening(values.size, own)
@@ -275,14 +268,62 @@ def _dependence(
     ]
     if len(series) == 1:
         return texts, factors[0]
-    least = min(values.size for values in series)
     return texts, lambda level: dependence.widening_of_difference(
-        least, share, [factor(level) for factor in factors]
+        share, [factor(level) for factor in factors]
     )
 
 
-def _widened(interval: Interval, factor: Callable[[float], float]) -> Interval:
-    return lambda level: interval(level).widened(factor(level))
+def _interval_of(
+    widening: Callable[[float], float], *, paired: bool
+) -> Callable[[Array, Array], Interval]:
+    """Returns the shift of two samples, on any scale, with its widened interval by level."""
+
+    def interval(x: Array, y: Array) -> Interval:
+        if paired:
+            return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening, y - x)
+        ends = np.array([y.min() - x.max(), y.max() - x.min()])
+        return _widened(ranks.SafeShift(x, y), widening, ends)
+
+    return interval
+
+
+def _widened(interval: Interval, factor: Callable[[float], float], differences: Array) -> Interval:
+    """Returns the interval with both bounds as many times as far from its value.
+
+    differences: of the sides. Where the interval would be more than MOST_RANGES times as wide as
+    their range, there are not enough repetitions for one.
+    """
+    most = MOST_RANGES * float(np.ptp(differences))
+
+    def widened(level: float) -> ranks.Shift:
+        at = interval(level).widened(factor(level))
+        wide = at.low is not None and at.high is not None and at.high - at.low > most * (1 + 1e-9)
+        return ranks.Shift(at.value, None, None) if wide else at
+
+    return widened
+
+
+def ratio_interval(
+    a: Numbers,
+    b: Numbers,
+    *,
+    paired: bool = False,
+    confidence: float = 0.95,
+    prior: Array = dependence.ASSUMED,
+) -> tuple[float, Band]:
+    """Returns the ratio b / a with the interval that decides a comparison, and nothing else of it.
+
+    As `paired` or `independent` give it. Raises Refused as they do, and where a ratio has no
+    meaning.
+    """
+    values_a, values_b = clean(a), clean(b)
+    scale = scale_of(values_a, values_b)
+    if scale is None:
+        raise Refused("The median of A is zero or infinite, so that a ratio to it has no meaning.")
+    series = (scale.b - scale.a,) if paired else (scale.a, scale.b)
+    _, widening = _dependence(("",) * len(series), series, prior)
+    at = _interval_of(widening, paired=paired)(scale.a, scale.b)(confidence)
+    return scale.ratio(at.value), scale.band(at.low, at.high)
 
 
 def _draft(
@@ -382,7 +423,7 @@ def _lacking(sizes: TwoSampleComparison, at: ranks.Shift, least: int, confidence
         )
     if at.low is None:
         return (
-            f"{head}, as far as they are independent, give no interval at {percent(confidence)}; "
+            f"{head} are not enough trials for an interval at {percent(confidence)}; "
             "measure more of them."
         )
     return ""

@@ -70,7 +70,7 @@ def band_estimate(
     if not math.isfinite(value):
         return None
     if band == NO_BAND:
-        note = f"n = {n}: too few independent repetitions for an interval."
+        note = f"n = {n}: not enough trials for an interval."
         return Estimate(value, None, None, confidence, n, "ratio", method, note)
     high = band.high if math.isfinite(band.high) else None
     note = "" if high is not None else "The upper bound lies beyond the timeout."
