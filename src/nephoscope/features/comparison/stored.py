@@ -54,7 +54,14 @@ def of_stored_runs(
     machines = [machine_of(run, target) for run, target in zip(stored, targets, strict=True)]
     same_machine = machines[0] == machines[1] != ""
     comparisons = comparing.of_runs(
-        built[0], built[1], targets, history, rules, otherwise, same_machine=same_machine
+        built[0],
+        built[1],
+        targets,
+        history,
+        rules,
+        otherwise,
+        same_machine=same_machine,
+        kin=tuple(one.kin for one in history),
     )
     comparisons = _with_differences(comparisons, stored, targets, {})
     if not comparisons.leaves_open:

@@ -33,7 +33,7 @@ INDEPENDENT: Array = (GRID == 0).astype(float)
 FEW, MANY = 10, 20
 """Up to FEW values the constants are those of few, from MANY on those of many, between them they
 change in proportion. Fitted on the frontier of width and coverage (see the decision)."""
-NONE_OF_FEW, NONE_OF_MANY, NONE_OF_EACH_FEWER = 0.10, 0.25, 0.05
+NONE_OF_FEW, NONE_OF_MANY, NONE_OF_EACH_FEWER = 0.10, 0.25, 0.10
 """Weight of the assumption at an autocorrelation of 0; the third is added for each value below FEW:
 Student's t of few degrees of freedom itself makes up for part of the dependence."""
 RISE_OF_FEW, RISE_OF_MANY = 0.25, 1.5
@@ -95,15 +95,16 @@ def posterior(
     sibling: a series whose autocorrelation may be the same, with the power of its likelihood.
     """
     array = clean(values, least=0)
-    likelihood = _log_likelihood(array)
+    likelihood, known = _log_likelihood(array), array.size
     if weight:
         likelihood = likelihood + weight * _log_likelihood(clean(sibling))
-    sharpness = _by_size(array.size, SHARPNESS_OF_FEW, SHARPNESS_OF_MANY)
-    return _normalised(sharpness * likelihood, _shrunk(prior, array.size))
+        known += round(weight * len(sibling))
+    sharpness = _by_size(known, SHARPNESS_OF_FEW, SHARPNESS_OF_MANY)
+    return _normalised(sharpness * likelihood, _shrunk(prior, known))
 
 
 def _shrunk(prior: Array, n: int) -> Array:
-    """Returns the prior of a series of n values; one that other series gave is shrunk."""
+    """Returns the prior where n values speak; one that other series gave is shrunk."""
     if prior is ASSUMED:
         return assumed(n)
     part = 0.0 if prior is INDEPENDENT else _by_size(n, SHRUNK_OF_FEW, SHRUNK_OF_MANY)
