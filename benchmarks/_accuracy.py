@@ -190,6 +190,16 @@ def cells() -> Iterator[Cell]:
     yield from _series("normal 5 %", 6, 0.0)
     for n in (10, 20):
         yield from _series("whole numbers", n, 0.0)
+    yield from _others()
+    yield from _runs()
+    for noise, (truth, draw) in MEANS.items():
+        for n in (10, 30):
+            yield Cell(
+                "mean", noise, n, 0.0, truth, lambda rng, n=n, draw=draw: of_mean(draw(rng, n))
+            )
+
+
+def _others() -> Iterator[Cell]:
     for rho in (0.0, 0.6, 0.8):
         yield Cell(
             "p90",
@@ -208,6 +218,9 @@ def cells() -> Iterator[Cell]:
             1.0,
             lambda rng, rho=rho: stopped(1 + 0.03 * ar1(rng, 1, 100, rho)[0]),
         )
+
+
+def _runs() -> Iterator[Cell]:
     for statistic, paired in (("median", False), ("paired ratio", True)):
         for n in (10, 20):
             for odd in (0.0, 0.6, 0.8):
@@ -222,8 +235,3 @@ def cells() -> Iterator[Cell]:
                     ),
                     ratio=paired,
                 )
-    for noise, (truth, draw) in MEANS.items():
-        for n in (10, 30):
-            yield Cell(
-                "mean", noise, n, 0.0, truth, lambda rng, n=n, draw=draw: of_mean(draw(rng, n))
-            )

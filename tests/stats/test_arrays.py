@@ -16,9 +16,10 @@ def test_own_numbers_have_the_intervals_of_results():
     assert median(A, unit="ms") == estimates.median(A, unit="ms")
     told = median(A, independent=True)
     assert (told.value, told.low, told.high, told.n) == (100, 98, 103, 15)
-    assert ratio(A, B, better="lower").ratio == compare.independent(
-        A, B, better=compare.Better.LOWER
-    ).ratio
+    assert (
+        ratio(A, B, better="lower").ratio
+        == compare.independent(A, B, better=compare.Better.LOWER).ratio
+    )
     assert paired(A, B, better="higher").verdict.word in {"better", "inconclusive"}
     assert ratio(A, [1.3 * value for value in A], better="lower").verdict.word == "worse"
 
@@ -27,7 +28,10 @@ def test_the_mean_over_instances_counts_instances():
     groups = [(100, 102, 98, 100), (110, 112, 108, 110), (95, 97, 93, 95)]
     found = nested(groups, unit="ms")
     assert (found.value, found.n, found.unit) == (pytest.approx(305 / 3), 3, "ms")
-    assert (found.low, found.high) == (pytest.approx(82.69, abs=0.01), pytest.approx(120.64, abs=0.01))
+    assert (found.low, found.high) == (
+        pytest.approx(82.69, abs=0.01),
+        pytest.approx(120.64, abs=0.01),
+    )
 
 
 def test_what_has_no_answer_is_refused_in_a_sentence():

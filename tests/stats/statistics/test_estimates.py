@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.rates import holds_rate
 
 from nephoscope.stats.statistics import estimates, means

@@ -91,9 +91,7 @@ class LineHistory:
 def class_of(run: StoredRun, target: str) -> str:
     """The class of a target's machine: CPU model and hypervisor; empty where the CPU is hidden."""
     known = run.manifest.fingerprints.get(target)
-    cpu = facts.text(known, "cpu.by_cpuid.brand") or facts.text(
-        known, "cpu.by_cpuinfo.model_name"
-    )
+    cpu = facts.text(known, "cpu.by_cpuid.brand") or facts.text(known, "cpu.by_cpuinfo.model_name")
     return f"{cpu}, {facts.text(known, 'hypervisor.name') or 'none'}" if cpu else ""
 
 

@@ -1,4 +1,4 @@
-"""How much do the repetitions of a series depend on each other, and what does an interval make of it?
+"""How much do the repetitions of a series depend on each other, and how wide is an interval then?
 
 The model is a first-order autoregression of the ranks, so that one outlier or timeout changes
 little. Its autocorrelation is never decided by a test: ten repetitions do not tell 0 from 0.5.

@@ -36,7 +36,6 @@ from nephoscope.stats.statistics.values import (
     percent,
 )
 
-
 POWER_OF_TAILS = 1.3
 """Power of the widening of percentiles, fitted to coverage: spells of dependent values are rarer in
 a tail than about the middle, so that a series shows fewer of them."""
