@@ -78,6 +78,9 @@ def assumed(n: int) -> Array:
 ASSUMED: Array = assumed(FEW)
 """Stands for `assumed` of as many values as a series has."""
 
+COMMON: Array = np.concatenate(([0.5], np.full(GRID.size - 1, 0.5 / (GRID.size - 1))))
+"""Prior of the one autocorrelation that many series have in common: they show it themselves."""
+
 
 def midranks(array: Array) -> Array:
     """Ranks 1 … n, ties sharing their mean rank."""
@@ -193,7 +196,7 @@ def pooled_by_family(
     return {key: of_family[family(key)] for key in series}
 
 
-def shared(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array:
+def shared(groups: Iterable[Sequence[Numbers]], prior: Array = COMMON) -> Array:
     """Returns the distribution of one autocorrelation that all series have in common.
 
     groups: series that were measured in the same trials; each group counts as one series. For
