@@ -24,7 +24,7 @@ from nephoscope.features.history.change_points import WINDOW
 
 Floats = npt.NDArray[np.float64]
 
-OUTPUT = Path(__file__).parents[1] / "src" / "nephoscope" / "history" / "thresholds.json"
+OUTPUT = Path(__file__).parents[1] / "src/nephoscope/features/history/thresholds.json"
 CORRELATIONS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95)
 FALSE_ALARMS = (0.01, 0.02, 0.05, 0.1, 0.2)
 SHARE = 0.6

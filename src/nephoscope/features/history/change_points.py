@@ -91,13 +91,13 @@ def _alarms(at_s: Array, values: Array, false_alarms: float) -> list[_Alarm]:
         if test.score <= threshold(test.effective, false_alarms):
             continue
         index = start + test.index
-        near = next((one for one in alarms if abs(one.index - index) <= SAME_STEP), None)
+        near = next((alarm for alarm in alarms if abs(alarm.index - index) <= SAME_STEP), None)
         if near is None:
             alarms.append(_Alarm(index, end - 1, test.score, test.effective))
-            alarms.sort(key=lambda one: one.index)
+            alarms.sort(key=lambda alarm: alarm.index)
             continue
-        others = [step for step in known if start + step != near.index]
-        again = step_test.step_test(at_s[start:end], values[start:end], others)
+        further_steps = [step for step in known if start + step != near.index]
+        again = step_test.step_test(at_s[start:end], values[start:end], further_steps)
         if abs(start + again.index - near.index) <= SAME_STEP:
             near.index = start + again.index
     return alarms
@@ -110,7 +110,7 @@ def _window(end: int, alarms: Sequence[_Alarm]) -> tuple[int, list[int]]:
         # Too few points are left of the level before this step to estimate it.
         if start < alarm.index < start + step_test.MINIMUM_BEFORE:
             start = alarm.index
-    return start, [one.index - start for one in alarms if start < one.index < end]
+    return start, [alarm.index - start for alarm in alarms if start < alarm.index < end]
 
 
 def _refined(
@@ -118,17 +118,17 @@ def _refined(
 ) -> DetectedStep:
     """Estimates a step again from the points up to WINDOW before and behind it."""
     alarm = alarms[place]
-    others = [one.index for one in alarms if one is not alarm]
+    alarm_indices = [raised.index for raised in alarms if raised is not alarm]
     first, last = max(0, alarm.index - WINDOW), min(at_s.size, alarm.index + WINDOW)
     known = [
         index - first
-        for index in others
+        for index in alarm_indices
         if first + step_test.MINIMUM_AFTER <= index <= last - step_test.MINIMUM_AFTER
     ]
     # The candidates end where the neighbouring steps stand.
     bounds = (
-        max((index for index in others if index < alarm.index), default=0),
-        min((index for index in others if index > alarm.index), default=at_s.size),
+        max((index for index in alarm_indices if index < alarm.index), default=0),
+        min((index for index in alarm_indices if index > alarm.index), default=at_s.size),
     )
     test = step_test.step_test(
         at_s[first:last],

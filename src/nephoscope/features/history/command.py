@@ -131,12 +131,12 @@ def history(args: _HistoryArguments) -> int:
         for sentence in analysis.regressions:
             output.say(sentence)
         if not regressed:
-            short = sum(1 for one in analysis.series if one.untested)
+            short = sum(1 for series_history in analysis.series if series_history.untested)
             unknown = f"; {short} with runs that are not tested (omit --check)" if short else ""
             output.log(f"No regression in {len(analysis.series)} series{unknown}.")
         return regressed
     page = section(analysis)
-    source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
+    source = ", ".join(dict.fromkeys(series_history.target for series_history in analysis.series))
     present(analysis, page, as_json=args.as_json, to=args.to, source=source)
     return regressed
 
@@ -172,13 +172,17 @@ def _history(
         from nephoscope.features.history.confirm import Judge
 
         judge = Judge(store, runs, settings.margin, settings.confidence)
-    results = link([analyse(one, settings, judge) for one in every_series])
-    timed = [one for one in every_series if one.has_times]
+    results = link([analyse(every_series, settings, judge) for every_series in every_series])
+    timed = [every_series for every_series in every_series if every_series.has_times]
     if (forecast or back_test) and len(timed) < len(every_series):
         notes = [*notes, f"{len(every_series) - len(timed)} series have no times to predict for."]
     classes = predicting.classes_of(timed, settings.false_alarms) if forecast or back_test else []
     if forecast:
-        own = {id(one.series): [one] for levels in classes for one in levels}
+        own = {
+            id(series_levels.series): [series_levels]
+            for levels in classes
+            for series_levels in levels
+        }
         results = [
             replace(result, forecasts=tuple(predicting.forecasts(own.get(id(series), []))))
             for result, series in zip(results, every_series, strict=True)
@@ -191,10 +195,10 @@ def _history(
         tuple(results),
         tuple(notes),
         tuple(
-            one
+            week
             for levels in classes
             if forecast and len(levels) > 1
-            for one in predicting.forecasts(levels)
+            for week in predicting.forecasts(levels)
         ),
         predicting.back_test(classes) if back_test else None,
     )
@@ -241,12 +245,16 @@ def _series_of(run: StoredRun, every_series: Sequence[Series], metric: str) -> S
     """The series that a run is a point of. UsageError where it is of none or of several."""
     from nephoscope.features.history.result import name_of
 
-    own = [one for one in every_series if any(point.run == run.id for point in one.points)]
+    own = [
+        every_series
+        for every_series in every_series
+        if any(point.run == run.id for point in every_series.points)
+    ]
     if not own:
         raise UsageError(
             f"Run {run.id} is no point of a series of {metric}.", "Name a run behind a change."
         )
-    if len({(one.benchmark, one.target) for one in own}) > 1:
+    if len({(one_series.benchmark, one_series.target) for one_series in own}) > 1:
         names = "; ".join(map(name_of, own))
         raise UsageError(
             f"Run {run.id} is a point of {len(own)} series: {names}.",

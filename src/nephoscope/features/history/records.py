@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from nephoscope.core.model import Estimate
+from nephoscope.core.model import Estimate, stated
+from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history.series import Series
+from nephoscope.results.run_settings import HiddenSetting, hidden_settings
 
 Direction = Literal["worse", "better", "changed"]
 Status = Literal["suspected", "confirmed", "refuted", "undecided"]
@@ -118,6 +120,11 @@ class SeriesHistory(Series):
     continues: str = ""
     forecasts: tuple[WeekForecast, ...] = ()
 
+    @stated
+    def hidden_settings(self) -> tuple[HiddenSetting, ...]:
+        """Returns the settings that differ between the runs of the series."""
+        return hidden_settings([point.facts for point in self.points], compared=(MACHINE,))
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -137,4 +144,4 @@ class History:
     @property
     def regressions(self) -> list[str]:
         """Returns the sentences on changes for the worse that were not undone."""
-        return [one.regression for one in self.series if one.regression]
+        return [series.regression for series in self.series if series.regression]

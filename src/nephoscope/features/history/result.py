@@ -11,7 +11,7 @@ import numpy as np
 
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate
-from nephoscope.features.compaction.summarise import CPU_MODEL, MACHINE
+from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history import change_points, step_test
 from nephoscope.features.history.change_points import DetectedStep
 from nephoscope.features.history.records import (
@@ -26,6 +26,7 @@ from nephoscope.features.history.records import (
 from nephoscope.features.history.series import HistoryPoint, Series, have_times
 from nephoscope.features.history.step_test import DAY_S
 from nephoscope.report import wording
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.values import Array
 
 MARGIN = 0.03
@@ -69,7 +70,7 @@ def analyse(
             continue
         changes += _changes(series, part, settings, judge)
     return SeriesHistory(
-        **{one.name: getattr(series, one.name) for one in fields(series)},
+        **{field.name: getattr(series, field.name) for field in fields(series)},
         gaps=tuple(_gaps(points)),
         annotations=tuple(_annotations(points)),
         changes=tuple(changes),
@@ -83,21 +84,21 @@ def link(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
 
     Where the parameters of a plan were edited, a new series begins.
     """
-    return [replace(one, continues=_continued(one, histories)) for one in histories]
+    return [replace(history, continues=_continued(history, histories)) for history in histories]
 
 
 def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str:
-    def setting(one: SeriesHistory) -> tuple[object, ...]:
-        return one.benchmark, one.target, one.factors, one.unit
+    def setting(history: SeriesHistory) -> tuple[object, ...]:
+        return history.benchmark, history.target, history.factors, history.unit
 
     earlier = [
-        one
-        for one in histories
-        if setting(one) == setting(series) and one.points[-1].at_s < series.points[0].at_s
+        history
+        for history in histories
+        if setting(history) == setting(series) and history.points[-1].at_s < series.points[0].at_s
     ]
     if not earlier:
         return ""
-    before = max(earlier, key=lambda one: one.points[-1].at_s)
+    before = max(earlier, key=lambda history: history.points[-1].at_s)
     changed = [
         f"{name} {before.params.get(name, 'not stated')} → {value}"
         for name, value in series.params.items()

@@ -287,8 +287,10 @@ def _idle_once(
     """The control that does nothing needs no levels: only the last of each stays."""
     if IDLE not in aggressors:
         return []
-    few: list[dict[str, Any]] = [{"resource": IDLE, "intensity": one} for one in intensities[:-1]]
-    return few + [{"resource": IDLE, "neighbours": one} for one in counts[:-1]]
+    few: list[dict[str, Any]] = [
+        {"resource": IDLE, "intensity": intensity} for intensity in intensities[:-1]
+    ]
+    return few + [{"resource": IDLE, "neighbours": count} for count in counts[:-1]]
 
 
 def _background(name: str) -> dict[str, Any]:

@@ -131,6 +131,6 @@ def resource(name: str) -> Resource:
     return RESOURCES[name]
 
 
-def missing(one: Resource, catalog: Catalog) -> tuple[str, ...]:
+def missing(needed: Resource, catalog: Catalog) -> tuple[str, ...]:
     """Returns what the resource needs and this catalogue does not have; empty when all is there."""
-    return tuple(name for name in one.benchmarks if name not in catalog.benchmarks)
+    return tuple(name for name in needed.benchmarks if name not in catalog.benchmarks)
