@@ -58,11 +58,11 @@ def table_of(counts: Mapping[str, Any]) -> list[str]:
         "|---" * len(COLUMNS) + "|",
     ]
     for row in counts["rows"]:
-        parts = (row["right"], row["wide"], row["told"], row.get("found"), row.get("welch"))
-        right, wide, told, found, welch = (_percent(part, share) for part in parts)
+        counts_of_row = [row.get(name) for name in ("right", "wide", "told", "found", "welch")]
+        shares = " | ".join(_percent(count, share) for count in counts_of_row[1:])
         lines.append(
             f"| {row['statistic']} | {row['noise']} | {row['n']} | {row['autocorrelation']:g} | "
-            f"{right} | {row['width']:.2f} | {wide} | {told} | {found} | {welch} |"
+            f"{_percent(row['right'], share)} | {row['width']:.2f} | {shares} |"
         )
     return lines
 

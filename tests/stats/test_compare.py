@@ -11,6 +11,7 @@ from tests.rates import allowance, holds_rate
 from nephoscope.core import documents
 from nephoscope.core.model import Better
 from nephoscope.stats import compare
+from nephoscope.stats.shift_intervals import MOST_RANGES
 from nephoscope.stats.statistics import means, ranks
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.stats.verdicts import NO_BAND
@@ -386,7 +387,7 @@ def test_an_interval_stays_near_the_values_or_says_that_there_are_too_few(n, see
         assert "not enough trials for an interval" in whole.ratio.note
         assert whole.verdict.word == "inconclusive"
     else:
-        most = compare.MOST_RANGES * np.ptp(differences)
+        most = MOST_RANGES * np.ptp(differences)
         assert math.log(band.high) - math.log(band.low) <= most + 1e-9
 
 

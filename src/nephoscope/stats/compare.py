@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate, MetricResult, Verdict, stated
+from nephoscope.stats.shift_intervals import Interval, allow_for_dependence, interval_of
 from nephoscope.stats.shift_scales import CENSORED, Scale, band_estimate, scale_of
 from nephoscope.stats.statistics import dependence, multiplicity, ranks, ratios
-from nephoscope.stats.statistics.values import Array, Numbers, Refused, all_equal, clean, percent
+from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent
 from nephoscope.stats.verdicts import (
     Band,
     Word,
@@ -34,11 +35,6 @@ LEAST_PAIRED = 6
 """With 5 pairs the signed-rank test cannot go below p = 0.0625."""
 MARGIN = 0.03
 SMALLEST_P = 1e-12
-MOST_RANGES = 3.0
-"""Width of an interval over the range of the differences from which it says nothing any more."""
-
-Interval = Callable[[float], ranks.Shift]
-"""A shift with its interval, by confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +111,8 @@ def independent(
     values_a, values_b = clean(a), clean(b)
     scale = scale_of(values_a, values_b)
     series = (scale.a, scale.b) if scale else (values_a, values_b)
-    texts, widening = _dependence(names, series, None if replications else prior)
-    interval = _interval_of(widening, paired=False)
+    texts, widening = allow_for_dependence(names, series, None if replications else prior)
+    interval = interval_of(widening, paired=False)
     test = ranks.mann_whitney(values_a, values_b)
     draft = _draft(
         values_a, values_b, scale, interval, test.statistic, better, margin, unit, confidence,
@@ -159,10 +155,10 @@ def paired(
             "which one side is missing, or compare them unpaired."
         )
     scale, shifts = scale_of(values_a, values_b), round_shifts(values_a, values_b)
-    texts, widening = _dependence(
+    texts, widening = allow_for_dependence(
         ("The rounds' ratios",), (shifts,), None if replications else prior
     )
-    interval = _interval_of(widening, paired=True)
+    interval = interval_of(widening, paired=True)
     u = ranks.mann_whitney(values_a, values_b).statistic
     draft = _draft(
         values_a, values_b, scale, interval, u, better, margin, unit, confidence,
@@ -236,73 +232,6 @@ def error_shares(primary: Sequence[bool]) -> list[float]:
     return [1 / sizes[index] for index in primary]
 
 
-def _dependence(
-    names: Sequence[str], series: Sequence[Array], prior: Array | None
-) -> tuple[list[str], Callable[[float], float]]:
-    """Returns what the dependence of one or two series does to an interval: warnings, widening by
-    level.
-
-    prior: None for values that cannot depend on each other.
-    """
-    if prior is None or min(values.size for values in series) < 2:
-        return [], lambda _: 1.0
-    share, posteriors = 1.0, [dependence.posterior(series[0], prior)]
-    if len(series) == 2:
-        a, b = series
-        share = dependence.share_of_variance(a, b)
-        posteriors = [*dependence.posteriors_of_sides(a, b, share, prior)]
-    weights = [
-        dependence.INDEPENDENT if all_equal(values) else own
-        for values, own in zip(series, posteriors, strict=True)
-    ]
-    texts = [
-        f"{name}: {text}"
-        for name, values, own in zip(names, series, weights, strict=True)
-        if (text := dependence.sentence(values, own, series=len(series)))
-    ]
-    factors = [
-        dependence.widening(values.size, own)
-        if own is not dependence.INDEPENDENT
-        else lambda _: 1.0
-        for values, own in zip(series, weights, strict=True)
-    ]
-    if len(series) == 1:
-        return texts, factors[0]
-    return texts, lambda level: dependence.widening_of_difference(
-        share, [factor(level) for factor in factors]
-    )
-
-
-def _interval_of(
-    widening: Callable[[float], float], *, paired: bool
-) -> Callable[[Array, Array], Interval]:
-    """Returns the shift of two samples, on any scale, with its widened interval by level."""
-
-    def interval(x: Array, y: Array) -> Interval:
-        if paired:
-            return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening, y - x)
-        ends = np.array([y.min() - x.max(), y.max() - x.min()])
-        return _widened(ranks.SafeShift(x, y), widening, ends)
-
-    return interval
-
-
-def _widened(interval: Interval, factor: Callable[[float], float], differences: Array) -> Interval:
-    """Returns the interval with both bounds as many times as far from its value.
-
-    differences: of the sides. Where the interval would be more than MOST_RANGES times as wide as
-    their range, there are not enough repetitions for one.
-    """
-    most = MOST_RANGES * float(np.ptp(differences))
-
-    def widened(level: float) -> ranks.Shift:
-        at = interval(level).widened(factor(level))
-        wide = at.low is not None and at.high is not None and at.high - at.low > most * (1 + 1e-9)
-        return ranks.Shift(at.value, None, None) if wide else at
-
-    return widened
-
-
 def ratio_interval(
     a: Numbers,
     b: Numbers,
@@ -321,8 +250,8 @@ def ratio_interval(
     if scale is None:
         raise Refused("The median of A is zero or infinite, so that a ratio to it has no meaning.")
     series = (scale.b - scale.a,) if paired else (scale.a, scale.b)
-    _, widening = _dependence(("",) * len(series), series, prior)
-    at = _interval_of(widening, paired=paired)(scale.a, scale.b)(confidence)
+    _, widening = allow_for_dependence(("",) * len(series), series, prior)
+    at = interval_of(widening, paired=paired)(scale.a, scale.b)(confidence)
     return scale.ratio(at.value), scale.band(at.low, at.high)
 
 

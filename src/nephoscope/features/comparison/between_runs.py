@@ -98,7 +98,7 @@ def separate_runs(
             for medians, values in zip(history, (values_a, values_b), strict=True)
         ]
     sd, df, own = posterior(groups, prior)
-    of_kin = [finite(one, least=0, statistic="variance between runs") for one in kin]
+    of_kin = [finite(medians, least=0, statistic="variance between runs") for medians in kin]
     of_kin = [group for group in of_kin if group.size > 1] if own < REPLACED_AT - 1 else []
     if of_kin:
         sd, df, own = posterior([*groups, *of_kin], prior)
@@ -107,12 +107,12 @@ def separate_runs(
     words = assumption(prior)
     if own:
         runs = history[0].size + (0 if same_machine else history[1].size)
-        told = [plural(runs, "earlier run")] if runs else []
+        sources = [plural(runs, "earlier run")] if runs else []
         if of_kin:
             count = sum(group.size for group in of_kin)
-            told.append(f"{plural(count, 'run')} of other machines of this class")
-        told += [words] if df > own else []
-        words = f"{percent(sd, 2)}, from {' and '.join(told)}"
+            sources.append(f"{plural(count, 'run')} of other machines of this class")
+        sources += [words] if df > own else []
+        words = f"{percent(sd, 2)}, from {' and '.join(sources)}"
     words = f"a variation from run to run of {words}"
     if not own:
         half = max(half, _drift(scale.a, scale.b, confidence))

@@ -62,15 +62,15 @@ class LineHistory:
         classes = {class_of(self._stored, name) for name in names} - {""}
         collected: dict[LineKey, dict[tuple[str, str], list[float]]] = {}
         own = settings.settings_of(self._stored.records())
-        others = [
+        finished = [
             run
             for run in reversed(self._store.runs())
             if run.state == FINISHED and run.id not in self._left_out
         ]
-        runs = (run for run in others if machines & {machine_of(run, t) for t in _targets(run)})
+        runs = (run for run in finished if machines & {machine_of(run, t) for t in _targets(run)})
         akin = (
             run
-            for run in others
+            for run in finished
             if classes & {class_of(run, t) for t in _targets(run)}
             and not machines & {machine_of(run, t) for t in _targets(run)}
         )

@@ -167,7 +167,9 @@ def of_runs(
 
     def akin(key: LineKey) -> list[Sequence[float]]:
         groups = (
-            group for one, name in zip(kin, targets, strict=False) for group in one(key, name)
+            group
+            for of_side, name in zip(kin, targets, strict=False)
+            for group in of_side(key, name)
         )
         # Both sides may be of one class, whose runs count once.
         return list({tuple(group): group for group in groups}.values())

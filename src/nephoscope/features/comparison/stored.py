@@ -61,7 +61,7 @@ def of_stored_runs(
         rules,
         otherwise,
         same_machine=same_machine,
-        kin=tuple(one.kin for one in history),
+        kin=tuple(side.kin for side in history),
     )
     comparisons = _with_differences(comparisons, stored, targets, {})
     if not comparisons.leaves_open:

@@ -53,7 +53,7 @@ SIBLING = 0.5
 """Power of the likelihood of the other side of an unpaired comparison, where both vary alike."""
 
 STEPS = 64
-LEAST_N, LEAST_TOLD = 4, 6
+LEAST_N, LEAST_TESTED = 4, 6
 NORMAL_TAIL = 0.84
 """Factor of the level of the test of dependence: its statistic has a heavier upper tail than the
 normal distribution (6 to 30 independent values: at most 5 % at 5 %)."""
@@ -71,8 +71,8 @@ def _by_size(n: int, few: float, many: float) -> float:
 def assumed(n: int) -> Array:
     """Returns the prior of a lone series of n values, fitted to coverage and width."""
     none = _by_size(n, NONE_OF_FEW, NONE_OF_MANY) + NONE_OF_EACH_FEWER * max(0, FEW - n)
-    others = (1 - GRID[1:]) ** -_by_size(n, RISE_OF_FEW, RISE_OF_MANY)
-    return np.concatenate(([none], (1 - none) * others / others.sum()))
+    dependent = (1 - GRID[1:]) ** -_by_size(n, RISE_OF_FEW, RISE_OF_MANY)
+    return np.concatenate(([none], (1 - none) * dependent / dependent.sum()))
 
 
 ASSUMED: Array = assumed(FEW)
@@ -250,7 +250,7 @@ def is_dependent(values: Numbers, level: float = 0.05) -> bool:
     """
     array = clean(values, least=0)
     n = array.size
-    if n < LEAST_TOLD:
+    if n < LEAST_TESTED:
         return False
     d = midranks(array) - (n + 1) / 2
     second, fourth = float(np.sum(d**2)), float(np.sum(d**4))
