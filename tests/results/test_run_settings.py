@@ -19,7 +19,7 @@ def test_only_what_differs_and_was_not_asked_for_is_named() -> None:
         {"kernel": "6.8", "CPU model": "Y", "cpu.pi digits": "9", "mem.stream threads": "1"},
         {},  # a record of a file has no settings, so it says nothing
     ]
-    hidden = hidden_settings(records, asked={"CPU model"})
+    hidden = hidden_settings(records, compared={"CPU model"})
     assert hidden == (HiddenSetting("kernel", ("6.1", "6.8"), 2),)
     assert warnings_of(hidden) == ["The merged records differ in: kernel (6.1; 6.8)."]
     assert warnings_of(hidden_settings(records[:1])) == []

@@ -41,14 +41,14 @@ def _lines(
     if not names:
         return [TreeLine(indent.removesuffix(_INDENT), index) for index, _ in settings]
     name, *inner = names
-    groups = group_by(settings, lambda setting: str(setting[1].get(name, "")))
+    groups = group_by(settings, lambda pair: str(pair[1].get(name, "")))
     ordered = sorted(groups.values(), key=lambda own: _order(own[0][1].get(name)))
     labels = [level_text(name, own[0][1][name]) if name in own[0][1] else "" for own in ordered]
     lines = []
     for label, own in zip(_aligned(labels), ordered, strict=True):
         if not label.strip():  # settings without this parameter
             lines += _lines(own, inner, indent)
-        elif len(own) == 1 and not any(item in own[0][1] for item in inner):
+        elif len(own) == 1 and not any(further in own[0][1] for further in inner):
             lines.append(TreeLine(f"{indent}{label}", own[0][0]))
         else:
             lines.append(TreeLine(f"{indent}{label}", None))

@@ -25,9 +25,8 @@ def partial_reasons(run: StoredRun) -> tuple[str, ...]:
     outcomes = run.manifest.outcomes
     words = Counter(str(outcome.get("word")) for outcome in outcomes)
     short = sum(
-        outcome.get("word") == "budget"
-        and int(outcome.get("n") or 0) < int(outcome.get("needed") or 0)
-        for outcome in outcomes
+        end.get("word") == "budget" and int(end.get("n") or 0) < int(end.get("needed") or 0)
+        for end in outcomes
     )
     of = f"of {plural(len(outcomes), 'setting')}"
     if short:

@@ -218,7 +218,7 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
     return [*available, IDLE], warnings
 
 
-def _require(resource: resources.Resource, known: Catalog) -> None:
+def _require(resource: resources.SharedResource, known: Catalog) -> None:
     lacking = resources.missing(resource, known)
     if lacking:
         raise Lacking(
