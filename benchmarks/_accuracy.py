@@ -129,8 +129,8 @@ SPREADS = [0.05]
 
 def stopped(values: Array) -> Answer:
     """Returns the median at which the stopping rule ends."""
-    for n in range(stopping.LEAST_N, values.size + 1, stopping.LOOK_EVERY):
-        stop = stopping.look(values[:n], n_max=values.size)
+    for n in range(stopping.LEAST_N, values.size + 1, stopping.DEFAULT_INTERVAL_N):
+        stop = stopping.decide(values[:n], n_max=values.size)
         if stop.stops and stop.estimate is not None:
             one = stop.estimate
             return Answer(one.value, one.low, one.high, dependence.DEPENDENT in one.note)

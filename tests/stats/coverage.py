@@ -79,7 +79,7 @@ def _unpaired(rows: dependence.Array) -> Answer:
 
 
 def _stopped(row: dependence.Array) -> Answer:
-    for n in range(stopping.LEAST_N, row.size + 1, stopping.LOOK_EVERY):
+    for n in range(stopping.LEAST_N, row.size + 1, stopping.DEFAULT_INTERVAL_N):
         stop = stopping.decide(row[:n], n_max=row.size)
         if stop.stops:
             assert stop.estimate is not None

@@ -17,6 +17,7 @@ from nephoscope.core.model import Better, Estimate, MetricResult, Verdict, state
 from nephoscope.stats.shift_intervals import Interval, allow_for_dependence, interval_of
 from nephoscope.stats.shift_scales import CENSORED, Scale, band_estimate, scale_of
 from nephoscope.stats.statistics import dependence, multiplicity, ranks, ratios
+from nephoscope.stats.statistics.reach import NOT_ENOUGH
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent
 from nephoscope.stats.verdicts import (
     Band,
@@ -351,10 +352,7 @@ def _lacking(sizes: TwoSampleComparison, at: ranks.Shift, least: int, confidence
             "a side."
         )
     if at.low is None:
-        return (
-            f"{head} are not enough trials for an interval at {percent(confidence)}; "
-            "measure more of them."
-        )
+        return f"{head} are {NOT_ENOUGH} at {percent(confidence)}; measure more of them."
     return ""
 
 

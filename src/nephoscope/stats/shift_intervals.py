@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from nephoscope.stats.statistics import dependence, ranks
+from nephoscope.stats.statistics.reach import is_too_wide, range_of_differences
 from nephoscope.stats.statistics.values import Array, all_equal
 
 Interval = Callable[[float], ranks.Shift]
 """A shift with its interval, by confidence."""
-
-MOST_RANGES = 3.0
-"""Width of an interval over the range of the differences from which it says nothing any more."""
 
 
 def allow_for_dependence(
@@ -60,24 +59,24 @@ def interval_of(
 
     def interval(x: Array, y: Array) -> Interval:
         if paired:
-            return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening, y - x)
-        ends = np.array([y.min() - x.max(), y.max() - x.min()])
-        return _widened(ranks.SafeShift(x, y), widening, ends)
+            differences = y - x
+            signed: Interval = partial(ranks.one_sample_shift, differences)
+            return _widened(signed, widening, float(np.ptp(differences)))
+        return _widened(ranks.SafeShift(x, y), widening, range_of_differences(x, y))
 
     return interval
 
 
-def _widened(interval: Interval, factor: Callable[[float], float], differences: Array) -> Interval:
+def _widened(interval: Interval, factor: Callable[[float], float], data_range: float) -> Interval:
     """Returns the interval with both bounds as many times as far from its value.
 
-    differences: of the sides. Where the interval would be more than MOST_RANGES times as wide as
-    their range, there are not enough repetitions for one.
+    data_range: of the differences of the sides; where the interval is too wide for it, there are
+    not enough repetitions for one.
     """
-    most = MOST_RANGES * float(np.ptp(differences))
 
     def widened(level: float) -> ranks.Shift:
         at = interval(level).widened(factor(level))
-        wide = at.low is not None and at.high is not None and at.high - at.low > most * (1 + 1e-9)
-        return ranks.Shift(at.value, None, None) if wide else at
+        too_wide = is_too_wide(at.low, at.high, data_range)
+        return ranks.Shift(at.value, None, None) if too_wide else at
 
     return widened
