@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate, MetricResult, Verdict, stated
-from nephoscope.stats.shift_intervals import Interval, allow_for_dependence, interval_of
+from nephoscope.stats.shift_intervals import TOO_WIDE, Interval, allow_for_dependence, interval_of
 from nephoscope.stats.shift_scales import CENSORED, Scale, band_estimate, scale_of
 from nephoscope.stats.statistics import dependence, multiplicity, ranks, ratios
 from nephoscope.stats.statistics.reach import NOT_ENOUGH
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent
 from nephoscope.stats.verdicts import (
+    NO_BAND,
     Band,
     Word,
     change,
@@ -36,6 +37,10 @@ LEAST_PAIRED = 6
 """With 5 pairs the signed-rank test cannot go below p = 0.0625."""
 MARGIN = 0.03
 SMALLEST_P = 1e-12
+FLAT = (
+    "Neither side varies: the interval has no width, and the timer or counter may be too coarse to "
+    "show the variation."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +248,8 @@ def ratio_interval(
 ) -> tuple[float, Band]:
     """Returns the ratio b / a with the interval that decides a comparison, and nothing else of it.
 
-    As `paired` or `independent` give it. Raises Refused as they do, and where a ratio has no
-    meaning.
+    As `paired` or `independent` give it, none that is too wide for its data. Raises Refused as they
+    do, and where a ratio has no meaning.
     """
     values_a, values_b = clean(a), clean(b)
     scale = scale_of(values_a, values_b)
@@ -252,7 +257,7 @@ def ratio_interval(
         raise Refused("The median of A is zero or infinite, so that a ratio to it has no meaning.")
     series = (scale.b - scale.a,) if paired else (scale.a, scale.b)
     _, widening = allow_for_dependence(("",) * len(series), series, prior)
-    at = interval_of(widening, paired=paired)(scale.a, scale.b)(confidence)
+    at = interval_of(widening, paired=paired)(scale.a, scale.b)(confidence).told
     return scale.ratio(at.value), scale.band(at.low, at.high)
 
 
@@ -303,15 +308,19 @@ def _draft(
     level = equivalence_confidence(confidence)
     at, equivalence = shift(confidence), band_at(level)
     value, band = scale.ratio(at.value), band_at(confidence)
+    word: Word = judge(band, equivalence, better, margin)
+    if at.too_wide and word == "inconclusive":
+        at, band, equivalence = at.told, NO_BAND, NO_BAND
     n, method = min(empty.n_a, empty.n_b), f"Hodges-Lehmann shift {scale.words}"
     ratio = band_estimate(value, band, confidence, n, method)
     inside = band_estimate(value, equivalence, level, n, method)
-    word: Word = judge(band, equivalence, better, margin)
     sentence = say(word, value, band, equivalence, margin, confidence, names)
     lacking = _lacking(empty, at, least, confidence)
     if lacking:
         word, sentence = "inconclusive", lacking
-    flat = "Neither side varies: the interval has no width, and the timer or counter may be too "
+    warnings = [TOO_WIDE] if at.too_wide else []
+    if band.low == band.high:
+        warnings.append(FLAT)
     middle = float(np.median(a)) if np.all(np.isfinite(a)) and np.all(np.isfinite(b)) else 0.0
     return replace(
         empty,
@@ -321,7 +330,7 @@ def _draft(
         ratio_of_medians=float(np.median(b)) / middle if middle else None,
         p_ratio=_p_of(lambda p: band_at(1 - p).excludes_one, 1 - confidence, 0.8),
         tost_p=_p_of(lambda p: band_at(1 - 2 * p).within(margin), 1 - confidence, 0.4),
-        warnings=(flat + "coarse to show the variation.",) if band.low == band.high else (),
+        warnings=tuple(warnings),
     )
 
 
@@ -363,7 +372,7 @@ def _difference(
     values = np.concatenate([a, b])
     reach = float(np.max(np.abs(values[np.isfinite(values)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
-    at = interval(x, y)(confidence)
+    at = interval(x, y)(confidence).told
     if abs(at.value) > reach / 4:
         return None
     low, high = (None if s is None or abs(s) > reach / 4 else s for s in (at.low, at.high))

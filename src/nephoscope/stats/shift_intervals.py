@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from nephoscope.stats.statistics import dependence, ranks
-from nephoscope.stats.statistics.reach import is_too_wide, range_of_differences
+from nephoscope.stats.statistics.reach import NOT_ENOUGH, is_too_wide, range_of_differences
 from nephoscope.stats.statistics.values import Array, all_equal
 
 Interval = Callable[[float], ranks.Shift]
 """A shift with its interval, by confidence."""
+
+
+TOO_WIDE = (
+    f"There are {NOT_ENOUGH} of the size of the difference: it reaches far beyond the values. What "
+    "it excludes still holds."
+)
 
 
 def allow_for_dependence(
@@ -70,13 +77,11 @@ def interval_of(
 def _widened(interval: Interval, factor: Callable[[float], float], data_range: float) -> Interval:
     """Returns the interval with both bounds as many times as far from its value.
 
-    data_range: of the differences of the sides; where the interval is too wide for it, there are
-    not enough repetitions for one.
+    data_range: of the differences of the sides.
     """
 
     def widened(level: float) -> ranks.Shift:
         at = interval(level).widened(factor(level))
-        too_wide = is_too_wide(at.low, at.high, data_range)
-        return ranks.Shift(at.value, None, None) if too_wide else at
+        return replace(at, too_wide=is_too_wide(at.low, at.high, data_range))
 
     return widened

@@ -33,11 +33,9 @@ INDEPENDENT: Array = (GRID == 0).astype(float)
 FEW, MANY = 10, 20
 """Up to FEW values the constants are those of few, from MANY on those of many, between them they
 change in proportion. Fitted on the frontier of width and coverage (see the decision)."""
-NONE_OF_FEW, NONE_OF_MANY, NONE_OF_EACH_FEWER = 0.32, 0.25, 0.15
-"""Weight of the assumption at an autocorrelation of 0; the third is added for each value below FEW,
-up to MOST_NONE: Student's t of few degrees of freedom itself makes up for part of the dependence,
-and so few values show none of it."""
-MOST_NONE = 0.95
+NONE_OF_FEW, NONE_OF_MANY, NONE_OF_EACH_FEWER = 0.32, 0.25, 0.05
+"""Weight of the assumption at an autocorrelation of 0; the third is added for each value below FEW:
+Student's t of few degrees of freedom itself makes up for part of the dependence."""
 RISE_OF_FEW, RISE_OF_MANY = 0.25, 1.5
 """Exponent with which the weight of the others rises towards 1."""
 SHARPNESS_OF_FEW, SHARPNESS_OF_MANY = 1.15, 2.0
@@ -59,7 +57,7 @@ LEAST_N, LEAST_TESTED = 4, 6
 NORMAL_TAIL = 0.84
 """Factor of the level of the test of dependence: its statistic has a heavier upper tail than the
 normal distribution (6 to 30 independent values: at most 5 % at 5 %)."""
-PRIOR_SERIES = 3
+PRIOR_SERIES = 2
 """The prior weighs as much as this many series when others are pooled with it."""
 ITERATIONS = 20
 
@@ -73,7 +71,6 @@ def _by_size(n: int, few: float, many: float) -> float:
 def assumed(n: int) -> Array:
     """Returns the prior of a lone series of n values, fitted to coverage and width."""
     none = _by_size(n, NONE_OF_FEW, NONE_OF_MANY) + NONE_OF_EACH_FEWER * max(0, FEW - n)
-    none = min(none, MOST_NONE)
     dependent = (1 - GRID[1:]) ** -_by_size(n, RISE_OF_FEW, RISE_OF_MANY)
     return np.concatenate(([none], (1 - none) * dependent / dependent.sum()))
 
@@ -101,12 +98,11 @@ def posterior(
     sibling: a series whose autocorrelation may be the same, with the power of its likelihood.
     """
     array = clean(values, least=0)
-    likelihood, known = _log_likelihood(array), array.size
+    likelihood = _log_likelihood(array)
     if weight:
         likelihood = likelihood + weight * _log_likelihood(clean(sibling))
-        known += round(weight * len(sibling))
-    sharpness = _by_size(known, SHARPNESS_OF_FEW, SHARPNESS_OF_MANY)
-    return _normalised(sharpness * likelihood, _shrunk(prior, known))
+    sharpness = _by_size(array.size, SHARPNESS_OF_FEW, SHARPNESS_OF_MANY)
+    return _normalised(sharpness * likelihood, _shrunk(prior, array.size))
 
 
 def _shrunk(prior: Array, n: int) -> Array:
