@@ -372,11 +372,13 @@ def _difference(
     values = np.concatenate([a, b])
     reach = float(np.max(np.abs(values[np.isfinite(values)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
-    at = interval(x, y)(confidence).told
+    at = interval(x, y)(confidence)
+    at = at if at.excludes_zero else at.told
     if abs(at.value) > reach / 4:
         return None
     low, high = (None if s is None or abs(s) > reach / 4 else s for s in (at.low, at.high))
     note = "" if low is not None and high is not None else "No interval on the side left out."
+    note = TOO_WIDE if at.too_wide else note
     n = int(min(a.size, b.size))
     return Estimate(at.value, low, high, confidence, n, unit, "Hodges-Lehmann shift b - a", note)
 

@@ -46,6 +46,11 @@ class Shift:
     too_wide: bool = False
 
     @property
+    def excludes_zero(self) -> bool:
+        """Returns whether the interval lies on one side of zero."""
+        return self.low is not None and self.high is not None and self.low * self.high > 0
+
+    @property
     def told(self) -> Shift:
         """The shift without an interval that is too wide."""
         return Shift(self.value, None, None) if self.too_wide else self
