@@ -59,7 +59,7 @@ def repeats_effort(run_s: float) -> str:
 
 
 def _runs(count: int, run_s: float) -> str:
-    lasting = f", {format_duration(_rounded(count * run_s))}" if run_s > 0 else ""
+    lasting = f" ({format_duration(_rounded(count * run_s))})" if run_s > 0 else ""
     return f"{plural(count, 'interleaved run')} of both sides{lasting}"
 
 
