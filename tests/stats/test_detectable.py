@@ -17,7 +17,7 @@ Sides = tuple[Array, Array]
 Noise = Callable[[np.random.Generator, int], Sides]
 
 COMPARISONS = 200
-PREDICTIONS = 8
+PREDICTIONS = 6
 SD = 0.03
 
 
@@ -65,13 +65,14 @@ def test_predicts_the_width_of_comparisons_without_a_difference(noise: Noise, ro
         predicted.append(row.half_width)
     middle = float(np.median([estimate.value for estimate in predicted]))
     assert 1 / 1.3 < middle / actual < 1.3, (middle, actual)
-    # Of eight intervals at 95 %, fewer than six hold the truth once in 170 times.
+    # Of six intervals at 95 %, fewer than four hold the truth once in 450 times.
     holding = [estimate for estimate in predicted if _holds(estimate, actual)]
-    assert len(holding) >= 6, (predicted, actual)
+    assert len(holding) >= 4, (predicted, actual)
 
 
 def _holds(estimate: Estimate, truth: float) -> bool:
-    assert estimate.low is not None and estimate.high is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
     return estimate.low <= truth <= estimate.high
 
 
@@ -113,7 +114,7 @@ def test_the_same_rounds_give_the_same_prediction() -> None:
     ("a", "b", "message"),
     [
         (np.ones(7), np.ones(7), "7 rounds do not show the noise; measure at least 8"),
-        (np.ones(20), np.ones(20), "never differ"),
+        (np.ones(20), np.ones(20), "do not differ"),
         (np.arange(20.0), np.arange(20.0) + 1, "zero, negative or missing"),
         (np.append(np.ones(19), math.inf), np.ones(20), "zero, negative or missing"),
     ],

@@ -1,9 +1,9 @@
 """Smallest difference that an interleaved comparison decides, predicted from rounds without any.
 
-Both sides of the rounds are alike (A/A). Comparisons of n rounds are drawn from them, and each is
-judged by the code that judges measured ones (`compare.paired`), so that prediction and comparison
-cannot drift apart. A true difference moves the interval by as much, on the scale of logarithms: it
-is decided if it exceeds the distance from no change to the interval's far end.
+Both sides of the rounds are alike (A/A). Comparisons of n rounds are drawn from them, each with the
+interval that a measured one would have (`compare.ratio_interval`), so that prediction and
+comparison cannot drift apart. A true difference moves the interval by as much, on the scale of
+logarithms: it is decided if it exceeds the distance from no change to the interval's far end.
 
 Blocks of consecutive rounds are drawn, since noise of one round may depend on that before; which
 side is A is drawn for each block, since both are alike. Source: Kuensch, Annals of Statistics
@@ -18,19 +18,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.core.model import Better, Estimate
+from nephoscope.core.model import Estimate
 from nephoscope.stats import compare
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent
 
 LEAST_ROUNDS = 8
-"""Four blocks of two: fewer cannot show how much blocks differ."""
+"""Fewer cannot show how much the noise itself varies."""
 BLOCKS = 4
 LONGEST_BLOCK = 10
 """Longer blocks show more of the dependence, and fewer of them less of the spread."""
 POWER = 0.8
 RESAMPLES = 40
-SCALE_RESAMPLES = 400
+GROUPS = 8
+TYPICAL_N = 20
+"""Groups of rounds that are left out in turn, and the comparison of which that shows the error."""
 MOST_REPETITIONS = 1000
 SIZES = (6, 10, 20, 50, 100)
 
@@ -73,23 +75,20 @@ def detectable(
     a, b: values of two sides that are alike, by round, in order of execution. confidence: of the
     comparison, and of the intervals of the prediction. power: share of comparisons that decide such
     a difference. Raises Refused for fewer than `LEAST_ROUNDS` rounds, values that allow no ratio
-    and sides that never differ.
+    and sides that hardly ever differ.
     """
     values_a, values_b = clean(a), clean(b)
     if values_a.size < LEAST_ROUNDS:
         raise Refused(
             f"{values_a.size} rounds do not show the noise; measure at least {LEAST_ROUNDS}."
         )
-    shifts = compare.round_shifts(values_a, values_b)
-    if not np.all(np.isfinite(shifts)) or min(values_a.min(), values_b.min()) <= 0:
-        raise Refused("a value is zero, negative or missing, so that changes have no ratio.")
-    if not np.any(shifts):
-        raise Refused("the repetitions never differ: the timer or counter may be too coarse.")
-    rng = np.random.default_rng(seed)
-    block = min(LONGEST_BLOCK, values_a.size // BLOCKS)
     sides = np.stack([values_a, values_b])
-    samples = [_drawn(sides, max(sizes), block, rng) for _ in range(resamples)]
-    error = _error_of_scale(shifts, block, confidence, rng)
+    if not np.all((sides > 0) & np.isfinite(sides)):
+        raise Refused("A value is zero, negative or missing, so that changes have no ratio.")
+    block = min(LONGEST_BLOCK, values_a.size // BLOCKS)
+    draws = [_Draw.of(rng, max(sizes)) for rng in np.random.default_rng(seed).spawn(resamples)]
+    samples = [draw.rounds(sides, block) for draw in draws]
+    error = _error(sides, draws, block, confidence)
     rows: list[DetectableDifference] = []
     for n in sorted(set(sizes)):
         row = _detectable(samples, n, confidence, power, error, int(values_a.size))
@@ -117,28 +116,45 @@ def repetitions_for(
     return NeededRepetitions(value, low, high)
 
 
-def _drawn(sides: Array, n: int, block: int, rng: np.random.Generator) -> Array:
-    """Returns the sides of n rounds, of blocks that are drawn, in each of which A may be B."""
-    blocks = -(-n // block)
-    starts, swapped = rng.integers(0, sides.shape[1], blocks), rng.integers(0, 2, blocks)
-    rounds = (starts[:, None] + np.arange(block)).ravel()[:n] % sides.shape[1]
-    first = np.repeat(swapped, block)[:n]
-    return np.stack([sides[first, rounds], sides[1 - first, rounds]])
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """Random numbers of one comparison: where blocks begin, and which of them exchange the sides.
+
+    The starts are parts of the measured time, so that the same draw of a part of the rounds differs
+    by these alone.
+    """
+
+    starts: Array
+    exchanged: Array
+    n: int
+
+    @classmethod
+    def of(cls, rng: np.random.Generator, n: int) -> _Draw:
+        """Returns the draw of up to n rounds."""
+        return cls(rng.random(n), rng.integers(0, 2, n), n)
+
+    def rounds(self, sides: Array, block: int) -> Array:
+        """Returns both sides of the rounds that are drawn."""
+        measured = sides.shape[1]
+        starts = (self.starts * measured).astype(int)
+        places = (starts[:, None] + np.arange(block)).ravel()[: self.n] % measured
+        first = np.repeat(self.exchanged, block)[: self.n]
+        return np.stack([sides[first, places], sides[1 - first, places]])
+
+
+def _interval(sides: Array, confidence: float) -> tuple[float, float]:
+    """Returns the interval of a comparison on the scale of logarithms; infinite without one."""
+    _, band = compare.ratio_interval(*sides, paired=True, confidence=confidence)
+    return math.log(band.low) if band.low > 0 else -math.inf, math.log(band.high)
 
 
 def _detectable(
     samples: Sequence[Array], n: int, confidence: float, power: float, error: float, rounds: int
 ) -> DetectableDifference:
-    far_ends: list[float] = []
-    half_widths: list[float] = []
-    for a, b in samples:
-        ratio = compare.paired(a[:n], b[:n], better=Better.LOWER, confidence=confidence).ratio
-        low, high = -math.inf, math.inf
-        if ratio is not None and ratio.low and ratio.high is not None:
-            low, high = math.log(ratio.low), math.log(ratio.high)
-        # Both ends count: which side is called A is of no account.
-        far_ends += [high, -low]
-        half_widths.append((high - low) / 2)
+    intervals = [_interval(sides[:, :n], confidence) for sides in samples]
+    # Both ends count: which side is called A is of no account.
+    far_ends = [end for low, high in intervals for end in (high, -low)]
+    half_widths = [(high - low) / 2 for low, high in intervals]
 
     def estimate(
         ends: Sequence[float], share: float, to_ratio: Callable[[float], float], method: str
@@ -175,19 +191,25 @@ def _not_above(smaller: DetectableDifference, row: DetectableDifference) -> Dete
     )
 
 
-def _error_of_scale(
-    shifts: Array, block: int, confidence: float, rng: np.random.Generator
-) -> float:
-    """Returns half the interval of the logarithm of the noise's scale, the mean absolute shift.
+def _error(sides: Array, draws: Sequence[_Draw], block: int, confidence: float) -> float:
+    """Returns half the interval of the logarithm of a half width, by a jackknife of the rounds.
 
-    By blocks that are drawn; Student's t, since there are few of them.
+    Groups of consecutive rounds are left out in turn. Of few rounds the groups are single ones.
     """
-    blocks = shifts.size // block
-    starts = rng.integers(0, shifts.size, (SCALE_RESAMPLES, blocks, 1))
-    drawn = np.abs(shifts)[(starts + np.arange(block)) % shifts.size]
-    scales = np.log(np.maximum(drawn.mean(axis=(1, 2)), np.finfo(float).tiny))
-    inside = blocks / (blocks - 1)  # drawn blocks vary less than those of the machine
-    return float(t_quantile(blocks - 1, confidence) * np.std(scales) * math.sqrt(inside))
+    groups = np.array_split(np.arange(sides.shape[1]), GROUPS)
+    logs = []
+    for group in groups:
+        rest = np.delete(sides, group, axis=1)
+        intervals = [
+            _interval(draw.rounds(rest, block)[:, :TYPICAL_N], confidence) for draw in draws
+        ]
+        half_width = float(np.median([(high - low) / 2 for low, high in intervals]))
+        if half_width == 0:
+            raise Refused("Most repetitions do not differ: the timer or counter may be too coarse.")
+        logs.append(math.log(half_width))
+    deviations = np.array(logs) - np.mean(logs)
+    variance = (GROUPS - 1) / GROUPS * float(np.sum(deviations**2))
+    return t_quantile(GROUPS - 1, confidence) * math.sqrt(variance)
 
 
 def _crossing(sizes: Array, differences: Array, wanted: float) -> int | None:
