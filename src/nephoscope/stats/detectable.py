@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from nephoscope.core.model import Estimate
 from nephoscope.stats import compare
@@ -125,20 +126,20 @@ class _Draw:
     """
 
     starts: Array
-    exchanged: Array
+    exchanged: npt.NDArray[np.bool_]
     n: int
 
     @classmethod
     def of(cls, rng: np.random.Generator, n: int) -> _Draw:
         """Returns the draw of up to n rounds."""
-        return cls(rng.random(n), rng.integers(0, 2, n), n)
+        return cls(rng.random(n), rng.random(n) < 0.5, n)
 
     def rounds(self, sides: Array, block: int) -> Array:
         """Returns both sides of the rounds that are drawn."""
         measured = sides.shape[1]
         starts = (self.starts * measured).astype(int)
         places = (starts[:, None] + np.arange(block)).ravel()[: self.n] % measured
-        first = np.repeat(self.exchanged, block)[: self.n]
+        first = np.repeat(self.exchanged, block)[: self.n].astype(int)
         return np.stack([sides[first, places], sides[1 - first, places]])
 
 
