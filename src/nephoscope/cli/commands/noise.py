@@ -81,7 +81,7 @@ def noise(args: _NoiseArguments) -> int:
     result = measuring.reported(run)
     if code := measuring.exit_code(result, run):
         return code
-    found = analysis.analyse(
+    prediction = analysis.analyse(
         result,
         args.target,
         difference=args.difference,
@@ -89,9 +89,9 @@ def noise(args: _NoiseArguments) -> int:
         confidence=args.confidence,
         margin=args.command_lines.margin,
     )
-    if not found.results:
-        raise UsageError(*analysis.reason_of_nothing(result, found, args.duration_s))
-    return present(found, section(found), as_json=args.as_json)
+    if not prediction.results:
+        raise UsageError(*analysis.reason_of_nothing(result, prediction, args.duration_s))
+    return present(prediction, section(prediction), as_json=args.as_json)
 
 
 def _plan(args: _NoiseArguments) -> Plan:

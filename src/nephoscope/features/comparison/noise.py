@@ -182,17 +182,17 @@ def _pairs(result: RunResult) -> list[tuple[MetricResult, MetricResult]]:
     """
     a, b = result.run.targets
     main = [line for line in result.metrics if line.headline and line.trial_values]
-    others = {_key(line): line for line in main if line.target == b}
+    lines_of_b = {_key(line): line for line in main if line.target == b}
     pairs: list[tuple[MetricResult, MetricResult]] = []
     known: set[tuple[str, ...]] = set()
     for line in main:
-        other = others.get(_key(line))
-        if line.target != a or other is None:
+        line_of_b = lines_of_b.get(_key(line))
+        if line.target != a or line_of_b is None:
             continue
-        left, right = compare.shared_rounds(line, other)
+        left, right = compare.shared_rounds(line, line_of_b)
         ratios = tuple(f"{ratio:.6g}" for ratio in compare.round_shifts(left, right))
         if ratios not in known:
-            pairs.append((line, other))
+            pairs.append((line, line_of_b))
             known.add(ratios)
     return pairs
 
