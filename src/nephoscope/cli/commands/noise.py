@@ -60,7 +60,7 @@ class _NoiseArguments:
     requests=MEASURES,
 )
 def noise(args: _NoiseArguments) -> int:
-    """Predict the smallest difference that is decided here (takes 30 s).
+    """Predict the smallest difference decided here (takes 30 s).
 
     Measures the same twice, interleaved (A/A), and states how large a difference has to be for a
     comparison of N repetitions a side, and how many repetitions a wanted difference needs. Without
