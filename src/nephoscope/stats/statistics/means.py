@@ -113,8 +113,8 @@ def mean_t(
     note = EQUAL_NOTE.format(n=n) if all_equal(array) else skewed_note(array)
     low, high = got.mean - half, got.mean + half
     estimate = Estimate(got.mean, low, high, confidence, n, unit, "mean; Student t", note)
-    told = without_wide_interval(estimate, float(np.ptp(array)))
-    return told if told.low is None else replace(told, low=max(least, low))
+    bounded = without_wide_interval(estimate, float(np.ptp(array)))
+    return bounded if bounded.low is None else replace(bounded, low=max(least, low))
 
 
 def mean_of_skewed(
@@ -139,8 +139,8 @@ def mean_of_skewed(
         for end in (-t, t)
     )
     hall = replace(plain, low=low, high=high, method="mean; Hall's transformed t")
-    told = without_wide_interval(hall, float(np.ptp(array)))
-    return told if told.low is None else replace(told, low=max(least, low))
+    bounded = without_wide_interval(hall, float(np.ptp(array)))
+    return bounded if bounded.low is None else replace(bounded, low=max(least, low))
 
 
 def least_of(values: Sequence[float]) -> float:
