@@ -257,7 +257,7 @@ def ratio_interval(
         raise Refused("The median of A is zero or infinite, so that a ratio to it has no meaning.")
     series = (scale.b - scale.a,) if paired else (scale.a, scale.b)
     _, widening = allow_for_dependence(("",) * len(series), series, prior)
-    at = interval_of(widening, paired=paired)(scale.a, scale.b)(confidence).told
+    at = interval_of(widening, paired=paired)(scale.a, scale.b)(confidence).without_wide
     return scale.ratio(at.value), scale.band(at.low, at.high)
 
 
@@ -310,7 +310,7 @@ def _draft(
     value, band = scale.ratio(at.value), band_at(confidence)
     word: Word = judge(band, equivalence, better, margin)
     if at.too_wide and word == "inconclusive":
-        at, band, equivalence = at.told, NO_BAND, NO_BAND
+        at, band, equivalence = at.without_wide, NO_BAND, NO_BAND
     n, method = min(empty.n_a, empty.n_b), f"Hodges-Lehmann shift {scale.words}"
     ratio = band_estimate(value, band, confidence, n, method)
     inside = band_estimate(value, equivalence, level, n, method)
@@ -373,7 +373,7 @@ def _difference(
     reach = float(np.max(np.abs(values[np.isfinite(values)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
     at = interval(x, y)(confidence)
-    at = at if at.excludes_zero else at.told
+    at = at if at.excludes_zero else at.without_wide
     if abs(at.value) > reach / 4:
         return None
     low, high = (None if s is None or abs(s) > reach / 4 else s for s in (at.low, at.high))

@@ -85,11 +85,11 @@ class TargetTrials:
         shared = float(np.cov(durations, sums)[0, 1])
         a, b = means.summary(durations), means.summary(sums)
         low, high = means.fieller(a, b, confidence, covariance=shared) or (None, None)
-        told = without_wide_interval(
+        bounded = without_wide_interval(
             Estimate(value, low, high, confidence, n, unit, f"{method}; Fieller"),
             range_of_ratios(durations, sums),
         )
-        return told if told.low is None else replace(told, low=max(0.0, told.low))
+        return bounded if bounded.low is None else replace(bounded, low=max(0.0, bounded.low))
 
 
 @dataclass(frozen=True, slots=True)

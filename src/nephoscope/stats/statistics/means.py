@@ -104,6 +104,15 @@ def mean_t(
     timeouts and not-a-number.
     """
     array = finite(values)
+    whole = t_interval(array, unit=unit, confidence=confidence, widening=widening)
+    bounded = without_wide_interval(whole, float(np.ptp(array)))
+    return bounded if bounded.low is None else replace(bounded, low=max(least, bounded.low))
+
+
+def t_interval(
+    array: Array, *, unit: str, confidence: float = 0.95, widening: float = 1.0
+) -> Estimate:
+    """Returns the mean of finite values with the whole of Student's t interval, as `mean_t`."""
     n = int(array.size)
     if n < 2:
         note = "n = 1: an interval of the mean needs 3 repetitions."
@@ -112,9 +121,7 @@ def mean_t(
     half = widening * t_quantile(n - 1, confidence) * got.s / math.sqrt(n)
     note = EQUAL_NOTE.format(n=n) if all_equal(array) else skewed_note(array)
     low, high = got.mean - half, got.mean + half
-    estimate = Estimate(got.mean, low, high, confidence, n, unit, "mean; Student t", note)
-    told = without_wide_interval(estimate, float(np.ptp(array)))
-    return told if told.low is None else replace(told, low=max(least, low))
+    return Estimate(got.mean, low, high, confidence, n, unit, "mean; Student t", note)
 
 
 def mean_of_skewed(
@@ -139,8 +146,8 @@ def mean_of_skewed(
         for end in (-t, t)
     )
     hall = replace(plain, low=low, high=high, method="mean; Hall's transformed t")
-    told = without_wide_interval(hall, float(np.ptp(array)))
-    return told if told.low is None else replace(told, low=max(least, low))
+    bounded = without_wide_interval(hall, float(np.ptp(array)))
+    return bounded if bounded.low is None else replace(bounded, low=max(least, low))
 
 
 def least_of(values: Sequence[float]) -> float:

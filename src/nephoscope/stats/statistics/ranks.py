@@ -51,7 +51,7 @@ class Shift:
         return self.low is not None and self.high is not None and self.low * self.high > 0
 
     @property
-    def told(self) -> Shift:
+    def without_wide(self) -> Shift:
         """The shift without an interval that is too wide."""
         return Shift(self.value, None, None) if self.too_wide else self
 

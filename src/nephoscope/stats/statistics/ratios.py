@@ -18,9 +18,10 @@ from nephoscope.stats.statistics.estimates import mapped
 from nephoscope.stats.statistics.reach import (
     range_of_differences,
     range_of_ratios,
+    with_note_of_width,
     without_wide_interval,
 )
-from nephoscope.stats.statistics.values import Array, Numbers, Refused
+from nephoscope.stats.statistics.values import Array, Numbers, Refused, finite
 
 
 def ratio_of_means(
@@ -56,7 +57,10 @@ def p_welch(a: Array, b: Array) -> float | None:
 
 
 def log_welch(a: Array, b: Array, confidence: float, widening: float = 1.0) -> Estimate | None:
-    """Ratio of geometric means with Welch's interval of the logarithms."""
+    """Ratio of geometric means with Welch's interval of the logarithms.
+
+    The interval of a few values stays, with a note that they are not enough.
+    """
     values = np.concatenate([a, b])
     if not min(a.size, b.size) >= 2 or not np.all((values > 0) & np.isfinite(values)):
         return None
@@ -69,7 +73,7 @@ def log_welch(a: Array, b: Array, confidence: float, widening: float = 1.0) -> E
         low, high = means.welch(first, second).interval(confidence)
     method = "ratio of geometric means; Welch's t on logarithms"
     shift = Estimate(second.mean - first.mean, low, high, confidence, n, "ratio", method)
-    return mapped(without_wide_interval(shift, range_of_differences(*logs)), math.exp)
+    return mapped(with_note_of_width(shift, range_of_differences(*logs)), math.exp)
 
 
 def log_t(
@@ -88,9 +92,17 @@ def log_t(
 
 
 def geometric_mean(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
-    """Geometric mean of values above zero with the t interval of their logarithms."""
-    logs = means.mean_t(np.log(values), unit=unit, confidence=confidence)
-    return mapped(logs, math.exp, method="geometric mean; Student t on logarithms")
+    """Geometric mean of values above zero with the t interval of their logarithms.
+
+    The interval of a few values stays, with a note that they are not enough.
+    """
+    array = np.log(finite(values))
+    whole = means.t_interval(array, unit=unit, confidence=confidence)
+    return mapped(
+        with_note_of_width(whole, float(np.ptp(array))),
+        math.exp,
+        method="geometric mean; Student t on logarithms",
+    )
 
 
 def log_error(estimate: Estimate) -> float:

@@ -44,6 +44,15 @@ def without_wide_interval(estimate: Estimate, data_range: float) -> Estimate:
 
     data_range: of the values, or of their differences or ratios: on the scale of the estimate.
     """
+    noted = with_note_of_width(estimate, data_range)
+    return noted if noted is estimate else replace(noted, low=None, high=None)
+
+
+def with_note_of_width(estimate: Estimate, data_range: float) -> Estimate:
+    """Returns the estimate; with the reason as its note where its interval is too wide.
+
+    For estimates that others are computed from: without an interval they would count as exact.
+    """
     if not is_too_wide(estimate.low, estimate.high, data_range):
         return estimate
-    return replace(estimate, low=None, high=None, note=f"n = {estimate.n}: {NOT_ENOUGH}.")
+    return replace(estimate, note=f"n = {estimate.n}: {NOT_ENOUGH}.")
