@@ -249,6 +249,7 @@ def ratio_interval(
     paired: bool = False,
     confidence: float = 0.95,
     prior: Array = dependence.ASSUMED,
+    is_anytime: bool = False,
 ) -> tuple[float, Band]:
     """Returns the ratio b / a with the interval that decides a comparison, and nothing else of it.
 
@@ -261,7 +262,8 @@ def ratio_interval(
         raise Refused("The median of A is zero or infinite, so that a ratio to it has no meaning.")
     series = (scale.b - scale.a,) if paired else (scale.a, scale.b)
     _, widening = allow_for_dependence(("",) * len(series), series, prior)
-    at = interval_of(widening, paired=paired)(scale.a, scale.b)(confidence).without_wide
+    interval = interval_of(widening, paired=paired, is_anytime=is_anytime)
+    at = interval(scale.a, scale.b)(confidence).without_wide
     return scale.ratio(at.value), scale.band(at.low, at.high)
 
 

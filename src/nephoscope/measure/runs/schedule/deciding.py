@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nephoscope.core.model import Better, Setting
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import Setting, factors_key
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.alternatives import Alternative, Pair
 from nephoscope.stats import compare
 from nephoscope.stats.compare import LEAST_PAIRED
-from nephoscope.stats.statistics.values import Refused
+from nephoscope.stats.statistics.values import Array, Refused
+from nephoscope.stats.verdicts import Band, equivalence_confidence, margin_bounds
 
 EVERY_ROUND_UNTIL = 50
 """Rounds up to which each one is followed by a look; from there on every `look_every`-th, since a
@@ -33,27 +35,51 @@ def partners_of(plan: Plan, settings: Sequence[Setting]) -> dict[Pair, Pair]:
             for setting in settings
             for name, pair in setting.baseline.items()
         }
-    first, *others = (target.name for target in plan.targets)
-    return {
-        (setting.index, name): (setting.index, first)
-        for setting in settings
-        for name in others
-        if {name, first} <= set(setting.targets)
-    }
+    a, b = (target.name for target in plan.targets)
+    partners = {}
+    for own in group_by(settings, lambda setting: setting.benchmark).values():
+        places = {
+            _place(setting, own, (a, b)): setting.index for setting in own if a in setting.targets
+        }
+        for setting in own:
+            place = _place(setting, own, (a, b))
+            if b in setting.targets and place in places:
+                partners[setting.index, b] = (places[place], a)
+    return partners
+
+
+def _place(setting: Setting, settings: Sequence[Setting], targets: tuple[str, str]) -> str:
+    """Returns the factors of a setting, but for those that tell the two sides apart: the targets
+    have no level of them in common."""
+    levels = [
+        {
+            (name, str(level))
+            for known in settings
+            if target in known.targets
+            for name, level in known.factors.items()
+        }
+        for target in targets
+    ]
+    shared = {name for name, _ in levels[0] & levels[1]}
+    return factors_key({name: level for name, level in setting.factors.items() if name in shared})
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides. comparisons: whose errors share the error rate of the run."""
+    """What decides. error: probability that alike sides of one comparison are told to differ."""
 
     margin: float
     confidence: float
-    comparisons: int
+    error: float
 
     @classmethod
     def of(cls, plan: Plan, pairs: int, metrics: int) -> Rules:
-        """Returns the rules for so many pairs of alternatives with so many headline metrics."""
-        return cls(plan.margin, plan.confidence, max(1, pairs * metrics))
+        """Returns the rules for so many pairs of alternatives with so many headline metrics.
+
+        The report corrects for all of them, so that each has its part of the error rate.
+        """
+        error = (1 - plan.confidence) * SHARE_OF_HEADLINES / max(1, pairs * metrics)
+        return cls(plan.margin, plan.confidence, error)
 
 
 def decide(alternative: Alternative, partner: Alternative, rules: Rules) -> str:
@@ -63,10 +89,10 @@ def decide(alternative: Alternative, partner: Alternative, rules: Rules) -> str:
     every = 1 if n <= EVERY_ROUND_UNTIL else alternative.repeat.look_every
     if n < least or n % every:
         return ""
-    theirs = _series(partner)
+    series_of_partner = _series(partner)
     reasons = []
     for key, values in _series(alternative).items():
-        reason = _decided(theirs.get(key, {}), values, rules)
+        reason = _decided(series_of_partner.get(key, {}), values, rules)
         if not reason:
             return ""
         reasons.append(f"{key[0]}: {reason}")
@@ -91,20 +117,19 @@ def _decided(a: Mapping[int, float], b: Mapping[int, float], rules: Rules) -> st
     sides = compare.common_rounds(a, b)
     if sides[0].size < LEAST_PAIRED:
         return ""
+    lower, upper = margin_bounds(rules.margin)
     try:
-        # Whichever direction is good: what ends the measurement is that one of them is certain.
-        comparison = compare.paired(
-            *sides,
-            better=Better.LOWER,
-            margin=rules.margin,
-            confidence=rules.confidence,
-            is_anytime=True,
-        )
+        differs = _band(sides, 1 - rules.error)
+        alike = _band(sides, equivalence_confidence(rules.confidence))
     except Refused:
         return ""
-    word = comparison.verdict.word
-    alpha = (1 - rules.confidence) * SHARE_OF_HEADLINES / rules.comparisons
-    if word == "inconclusive" or (word in ("better", "worse") and (comparison.p or 0) > alpha):
-        return ""
-    what = "differ by more than the margin" if word in ("better", "worse") else "are equivalent"
-    return f"the sides {what} after {sides[0].size} rounds"
+    # Whichever direction is good: what ends the measurement is that one of them is certain.
+    if differs.low > upper or differs.high < lower:
+        return f"the sides differ by more than the margin after {sides[0].size} rounds"
+    if alike.within(rules.margin):
+        return f"the sides are equivalent after {sides[0].size} rounds"
+    return ""
+
+
+def _band(sides: tuple[Array, Array], confidence: float) -> Band:
+    return compare.ratio_interval(*sides, paired=True, confidence=confidence, is_anytime=True)[1]

@@ -270,7 +270,7 @@ class Progress:
             if sides[0].outcome is None and (reason := deciding.decide(*sides, rules)):
                 sides[0].stop("decided", reason)
         for partner in dict.fromkeys(self._partners.values()):
-            own = [pair for pair, other in self._partners.items() if other == partner]
+            own = [pair for pair, known in self._partners.items() if known == partner]
             if self._all[partner].outcome is None and all(self._all[pair].outcome for pair in own):
                 self._all[partner].stop("decided", "no comparison with it is open")
 
