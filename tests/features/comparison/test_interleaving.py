@@ -136,7 +136,7 @@ def test_a_run_that_ends_when_decided_has_intervals_that_allow_for_it(tmp_path: 
     for folder, repeat in (("fixed", "{min: 12, max: 12}"), ("decided", "{until: decided}")):
         text = TWO_TARGETS.replace("{min: 10, max: 50, relative_half_width: 2%}", repeat)
         run = make_run(tmp_path / folder, text, drawn, rounds=12)
-        found = of_stored_runs(Store(tmp_path / folder), [run.id], ComparisonRules())
+        found = of_stored_runs(Store(tmp_path / folder), [run.id], ComparisonRules(0.03, 0.95))
         (line,) = found.comparisons
         assert line.comparison.verdict.word == "worse"
         assert line.comparison.ratio is not None
