@@ -134,6 +134,12 @@ def test_no_verb_is_usage_and_shows_the_help_on_stderr(capsys: pytest.CaptureFix
             ["bench", "--command", "true", "--target", "ssh:a", "--target", "ssh:b"],
             "--command takes one --target.",
         ),
+        (["bench", "--command", "true", "--until-decided"], "--until-decided compares commands."),
+        (
+            ["bench", "--command", "true", "--command", "false", "--until-decided", "--runs", "9"],
+            "--runs is the exact number. Omit --until-decided.",
+        ),
+        (["compare", "a", "b", "--until-decided"], "--until-decided is for a new run."),
         (["compare"], "'A'"),
         (["compare", "no-such-file.txt", "b.txt"], "There is no file 'no-such-file.txt'."),
         (["compare", "x", "y", "--margin", "2"], "--margin: '2' is no ratio."),

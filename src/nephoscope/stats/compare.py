@@ -37,6 +37,8 @@ LEAST_PAIRED = 6
 """With 5 pairs the signed-rank test cannot go below p = 0.0625."""
 MARGIN = 0.03
 SMALLEST_P = 1e-12
+HODGES_LEHMANN = "Hodges-Lehmann shift"
+ANYTIME = "mean shift with a confidence sequence"
 FLAT = (
     "Neither side varies: the interval has no width, and the timer or counter may be too coarse to "
     "show the variation."
@@ -122,7 +124,7 @@ def independent(
     test = ranks.mann_whitney(values_a, values_b)
     draft = _draft(
         values_a, values_b, scale, interval, test.statistic, better, margin, unit, confidence,
-        names, LEAST_INDEPENDENT,
+        names, LEAST_INDEPENDENT, HODGES_LEHMANN,
     )  # fmt: skip
     factor = widening(confidence)
     result = replace(
@@ -147,12 +149,14 @@ def paired(
     names: tuple[str, str] = ("A", "B"),
     replications: bool = False,
     prior: Array = dependence.ASSUMED,
+    is_anytime: bool = False,
 ) -> TwoSampleComparison:
     """Compare two samples taken in the same rounds (interleaved trials, duet): a[i] with b[i].
 
     What a round did to both sides cancels. The verdict's interval is Wilcoxon's signed-rank one
     of the log ratios (6 rounds at 95 %), widened as that of `independent`; `ratio_t` is the t
-    interval beside it. Raises Refused for unequal lengths, no rounds, and not-a-number.
+    interval beside it. is_anytime: the interval is `anytime`'s instead, so that measuring may have
+    ended because of it. Raises Refused for unequal lengths, no rounds, and not-a-number.
     """
     values_a, values_b = clean(a), clean(b)
     if values_a.size != values_b.size:
@@ -164,11 +168,11 @@ def paired(
     texts, widening = allow_for_dependence(
         ("The rounds' ratios",), (shifts,), None if replications else prior
     )
-    interval = interval_of(widening, paired=True)
+    interval = interval_of(widening, paired=True, is_anytime=is_anytime)
     u = ranks.mann_whitney(values_a, values_b).statistic
     draft = _draft(
         values_a, values_b, scale, interval, u, better, margin, unit, confidence,
-        names, LEAST_PAIRED,
+        names, LEAST_PAIRED, ANYTIME if is_anytime else HODGES_LEHMANN,
     )  # fmt: skip
     ratio_t, p_t = ratios.log_t(values_a, values_b, confidence, widening(confidence))
     result = replace(
@@ -245,6 +249,7 @@ def ratio_interval(
     paired: bool = False,
     confidence: float = 0.95,
     prior: Array = dependence.ASSUMED,
+    is_anytime: bool = False,
 ) -> tuple[float, Band]:
     """Returns the ratio b / a with the interval that decides a comparison, and nothing else of it.
 
@@ -257,7 +262,8 @@ def ratio_interval(
         raise Refused("The median of A is zero or infinite, so that a ratio to it has no meaning.")
     series = (scale.b - scale.a,) if paired else (scale.a, scale.b)
     _, widening = allow_for_dependence(("",) * len(series), series, prior)
-    at = interval_of(widening, paired=paired)(scale.a, scale.b)(confidence).without_wide
+    interval = interval_of(widening, paired=paired, is_anytime=is_anytime)
+    at = interval(scale.a, scale.b)(confidence).without_wide
     return scale.ratio(at.value), scale.band(at.low, at.high)
 
 
@@ -273,10 +279,11 @@ def _draft(
     confidence: float,
     names: tuple[str, str],
     least: int,
+    method: str,
 ) -> TwoSampleComparison:
     """Returns what all designs have: ratio, equivalence interval, verdict, difference, effect size.
 
-    u: Mann and Whitney's statistic.
+    u: Mann and Whitney's statistic. method: of the interval.
     """
     margin_bounds(margin)  # a margin without meaning is refused before anything is computed
     a12 = u / (a.size * b.size)
@@ -289,7 +296,7 @@ def _draft(
         Verdict("inconclusive", ""),
         ratio=None,
         equivalence=None,
-        difference=_difference(a, b, unit, confidence, interval),
+        difference=_difference(a, b, unit, confidence, interval, method),
         cliffs_delta=2 * a12 - 1,
         a12=a12,
     )
@@ -311,7 +318,7 @@ def _draft(
     word: Word = judge(band, equivalence, better, margin)
     if at.too_wide and word == "inconclusive":
         at, band, equivalence = at.without_wide, NO_BAND, NO_BAND
-    n, method = min(empty.n_a, empty.n_b), f"Hodges-Lehmann shift {scale.words}"
+    n, method = min(empty.n_a, empty.n_b), f"{method} {scale.words}"
     ratio = band_estimate(value, band, confidence, n, method)
     inside = band_estimate(value, equivalence, level, n, method)
     sentence = say(word, value, band, equivalence, margin, confidence, names)
@@ -366,9 +373,14 @@ def _lacking(sizes: TwoSampleComparison, at: ranks.Shift, least: int, confidence
 
 
 def _difference(
-    a: Array, b: Array, unit: str, confidence: float, interval: Callable[[Array, Array], Interval]
+    a: Array,
+    b: Array,
+    unit: str,
+    confidence: float,
+    interval: Callable[[Array, Array], Interval],
+    method: str,
 ) -> Estimate | None:
-    """Hodges-Lehmann difference b - a in the metric's unit; None when it is infinite."""
+    """Difference b - a in the metric's unit; None when it is infinite."""
     values = np.concatenate([a, b])
     reach = float(np.max(np.abs(values[np.isfinite(values)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
@@ -380,7 +392,7 @@ def _difference(
     note = "" if low is not None and high is not None else "No interval on the side left out."
     note = TOO_WIDE if at.too_wide else note
     n = int(min(a.size, b.size))
-    return Estimate(at.value, low, high, confidence, n, unit, "Hodges-Lehmann shift b - a", note)
+    return Estimate(at.value, low, high, confidence, n, unit, f"{method} b - a", note)
 
 
 def _p_of(holds: Callable[[float], bool], alpha: float, largest: float) -> float:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from nephoscope.stats import anytime
 from nephoscope.stats.statistics import dependence, ranks
 from nephoscope.stats.statistics.reach import NOT_ENOUGH, is_too_wide, range_of_differences
 from nephoscope.stats.statistics.values import Array, all_equal
@@ -60,14 +61,18 @@ def allow_for_dependence(
 
 
 def interval_of(
-    widening: Callable[[float], float], *, paired: bool
+    widening: Callable[[float], float], *, paired: bool, is_anytime: bool = False
 ) -> Callable[[Array, Array], Interval]:
-    """Returns the shift of two samples, on any scale, with its widened interval by level."""
+    """Returns the shift of two samples, on any scale, with its widened interval by level.
+
+    is_anytime: of pairs, one that holds however often one looks (`anytime`).
+    """
+    of_pairs = anytime.mean_shift if is_anytime else ranks.one_sample_shift
 
     def interval(x: Array, y: Array) -> Interval:
         if paired:
             differences = y - x
-            signed: Interval = partial(ranks.one_sample_shift, differences)
+            signed: Interval = partial(of_pairs, differences)
             return _widened(signed, widening, float(np.ptp(differences)))
         return _widened(ranks.SafeShift(x, y), widening, range_of_differences(x, y))
 

@@ -129,6 +129,7 @@ def of_targets(
             names=(a, b),
             replications=left.simulated and right.simulated,
             prior=priors.get(left.benchmark, ASSUMED),
+            is_anytime=result.run.until == "decided",
         )
 
     left, right = (_index(result, target, rules, ignored or {}) for target in (a, b))
