@@ -138,6 +138,7 @@ def test_numbers_of_executions_become_rounds(
         ({"duet": ("{n}", "b"), "lists": (("n", "1"),)}, "--duet and --parameter-list exclude"),
         ({"duet": ("{n}", "b"), "scan": ("n", "1", "2")}, "--duet and --parameter-scan exclude"),
         ({"duet": ("a", "b"), "figures": ("x=(.)",)}, "--duet and --figure exclude each other"),
+        ({"duet": ("a", "b"), "until_decided": True}, "--duet and --until-decided exclude"),
         ({"duet": ("a", "b"), "prepare": ("a",) * 3}, "3 times for 2 commands"),
         ({"duet": ("a", "")}, "--duet is empty"),
     ],
