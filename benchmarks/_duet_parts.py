@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import random
 import signal
@@ -36,11 +35,11 @@ LOOPS = 15_000_000
 
 MEMORY = """
 import array, sys
-held = array.array("q", bytes(64 << 20))
+held = array.array("q", bytes(16 << 20))
 for _ in range(int(sys.argv[1])):
     held[1:] = held[:-1]
 """
-"""Copies 64 MiB as often as its argument says."""
+"""Copies 16 MiB as often as its argument says."""
 
 
 @contextlib.contextmanager
@@ -101,7 +100,9 @@ class Outcome:
 def _outcome(comparison: TwoSampleComparison, seconds: float) -> Outcome:
     ratio = comparison.ratio
     assert ratio is not None
-    low, high = ratio.low or 0.0, ratio.high or math.inf
+    if ratio.low is None or ratio.high is None:
+        raise RuntimeError(f"{comparison.n_a} repetitions have no interval: give it more seconds")
+    low, high = ratio.low, ratio.high
     half = (high - low) / 2 / ratio.value
     return Outcome(ratio.value, low, high, comparison.n_a, half, comparison.verdict.word, seconds)
 
