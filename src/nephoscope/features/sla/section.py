@@ -74,7 +74,7 @@ def _summary(verdict: SlaVerdict) -> Table:
     columns = (
         *Column.texts("service", "period", "objective"),
         Column("observed", numeric=True),
-        Column("exact bounds", numeric=True, roomy=True),
+        Column("bounds", numeric=True, roomy=True),
         Column("verdict"),
         Column("budget used", numeric=True),
         Column("credit", numeric=True),
