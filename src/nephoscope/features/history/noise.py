@@ -21,34 +21,22 @@ class NoiseModel:
     """x(t) = phi x(t-1) + e(t) + theta e(t-1), or fractionally integrated noise of an order.
 
     phi 0 and theta 0 are independent values, theta 0 is AR(1), theta below 0 is AR(1) beside
-    independent values: a slow wave with fast noise. order 0.5 is 1/f noise. drifts: beside it the
-    mean has a linear trend.
+    independent values: a slow wave with fast noise. order 0.5 is 1/f noise.
     """
 
     phi: float = 0.0
     theta: float = 0.0
     order: float = 0.0
-    drifts: bool = False
 
     @property
     def parameters(self) -> int:
         """Number of parameters that were chosen."""
-        return sum(one != 0 for one in (self.phi, self.theta, self.order, self.drifts))
+        return sum(one != 0 for one in (self.phi, self.theta, self.order))
 
     @property
     def is_white(self) -> bool:
-        """States whether the values are independent about a mean that does not drift."""
+        """States whether the values are independent."""
         return self.parameters == 0
-
-    @property
-    def _is_filter(self) -> bool:
-        return any((self.phi, self.theta, self.order))
-
-    def columns(self, mean: Array) -> Array:
-        """Returns the columns of a mean, with the trend that belongs to the model."""
-        if not self.drifts:
-            return mean
-        return np.column_stack([mean, np.linspace(-0.5, 0.5, len(mean))])
 
     @cached_property
     def variance(self) -> float:
@@ -67,7 +55,7 @@ class NoiseModel:
 
     def whitened(self, columns: Array) -> Array:
         """Returns the whitened columns; the first point has the variance of the innovations."""
-        if not self._is_filter:
+        if self.is_white:
             return columns
         if self.order:
             return np.asarray(lfilter(_weights(self.order, len(columns)), [1.0], columns, axis=0))
@@ -80,7 +68,7 @@ class NoiseModel:
     def step_products(self, columns: Array) -> Array:
         """Returns the product of each column with a whitened step at each point (row)."""
         backwards = columns[::-1]
-        if not self._is_filter:
+        if self.is_white:
             return np.asarray(np.cumsum(backwards, axis=0)[::-1])
         if self.order:
             numerator, denominator = _weights(self.order, len(columns)), [1.0, -1.0]
@@ -103,7 +91,6 @@ class NoiseModel:
 WHITE = NoiseModel()
 MODELS = (
     WHITE,
-    NoiseModel(drifts=True),
     *(NoiseModel(phi) for phi in (-0.3, 0.3, 0.5, 0.7, 0.85, 0.95)),
     *(NoiseModel(0.8, theta) for theta in (-0.4, -0.6)),
     *(NoiseModel(0.9, theta) for theta in (-0.4, -0.6, -0.75)),
@@ -123,7 +110,7 @@ def _weights(order: float, points: int) -> Array:
 @cache
 def _response(model: NoiseModel, points: int) -> Array:
     """A whitened step from its first point on."""
-    if not (model.phi or model.theta or model.order):
+    if model.is_white:
         return np.ones(points)
     if model.order:
         return np.asarray(np.cumsum(_weights(model.order, points)))

@@ -20,8 +20,8 @@ from nephoscope.stats.statistics.values import Array
 
 SMALLEST_RATIO = 1.5
 """Ratio of two standard deviations from which on a change of noise is reported."""
-_MAD_EFFICIENCY = 0.37
-"""Of the median absolute deviation as an estimate of a standard deviation (normal values)."""
+_CLIP = 3.0
+"""Robust standard deviations beyond which a distance counts as one of that size."""
 _ROBUST_SD = 1.4826
 _SIDE_POINTS = 200
 _Z = 1.959964
@@ -29,7 +29,7 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class DetectedNoise:
-    """A change of noise. step: its place. before, behind: robust standard deviations. low, high:
+    """A change of noise. step: its place. before, behind: standard deviations without outliers. low, high:
     interval of their ratio (95 %)."""
 
     step: DetectedStep
@@ -61,17 +61,25 @@ def detect(
             rest[max(ends[place], step.index - _SIDE_POINTS) : step.index],
             rest[step.index : min(ends[place + 2], step.index + _SIDE_POINTS)],
         )
-        before, behind = (_spread(side) for side in sides)
-        if min(before, behind) <= 0 or not min(side.size for side in sides):
+        (before, first), (behind, second) = map(_spread, sides)
+        if min(before, behind) <= 0:
             continue
         if max(before, behind) < SMALLEST_RATIO * min(before, behind):
             continue
-        variance = sum(1 / (2 * _MAD_EFFICIENCY * side.size) for side in sides)
-        factor = math.exp(_Z * math.sqrt(variance))
+        factor = math.exp(_Z * math.sqrt(first + second))
         ratio = behind / before
         out.append(DetectedNoise(step, before, behind, ratio / factor, ratio * factor))
     return out
 
 
-def _spread(side: Array) -> float:
-    return _ROBUST_SD * float(np.median(np.abs(side))) if side.size else 0.0
+def _spread(side: Array) -> tuple[float, float]:
+    """Returns the standard deviation of clipped distances, and the variance of its logarithm."""
+    if side.size < 2:
+        return 0.0, 0.0
+    limit = _CLIP * _ROBUST_SD * float(np.median(np.abs(side)))
+    clipped = np.clip(side, -limit, limit)
+    variance = float(np.mean(clipped**2))
+    if variance <= 0:
+        return 0.0, 0.0
+    kurtosis = float(np.mean(clipped**4)) / variance**2
+    return math.sqrt(variance), (kurtosis - 1) / (4 * side.size)

@@ -265,7 +265,7 @@ def _noise_change(
 ) -> NoiseChange:
     step = found.step
     n = len(points)
-    method = "ratio of median absolute deviations from the level; normal interval of its logarithm"
+    method = "ratio of standard deviations about the level; normal interval of its logarithm"
     value = found.behind / found.before
     ratio = Estimate(value, found.low, found.high, 0.95, n, "ratio", method)
     sides = [

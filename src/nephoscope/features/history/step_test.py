@@ -33,7 +33,7 @@ CLIP = 3.0
 _LOOSE_CLIP = 6.0
 """The same where the variance of one side is estimated."""
 _ROBUST_SD = 1.4826
-_STEP_COST = 20.0
+_STEP_COST = 21.0
 """Twice the log-likelihood that a step has to explain more than another noise model does. Found by
 simulation: less reports slow waves and 1/f noise, more loses steps of one standard deviation."""
 _PARAMETER_COST = 2.0
@@ -145,9 +145,10 @@ def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -
 def _chosen(values: Array, mean: Array, candidates: Indices) -> NoiseModel:
     """Returns the noise model that explains values best, with or without a step."""
     points = values.size
+    both = np.column_stack([values, mean])
     costs = []
     for model in MODELS:
-        whitened = model.whitened(np.column_stack([values, model.columns(mean)]))
+        whitened = model.whitened(both)
         step = _best(whitened[:, 0], _basis(whitened[:, 1:]), candidates, model)
         own = math.log(model.variance) + _PARAMETER_COST * model.parameters
         with_step = max(step.square - float(np.max(step.gains)), 1e-300)
@@ -160,7 +161,6 @@ def _tested(
     values: Array, clipped: Array, mean: Array, candidates: Indices, model: NoiseModel
 ) -> StepTest:
     """Returns the most likely step under a noise model. clipped: the values without outliers."""
-    mean = model.columns(mean)
     both = model.whitened(np.column_stack([clipped, values, mean]))
     basis = _basis(both[:, 2:])
     best = _best(both[:, 0], basis, candidates, model)
