@@ -4,8 +4,8 @@ After every few points the last WINDOW points are tested for a step (`step_test`
 accepted becomes a part of the mean, so that later points are compared with the new level; at the
 end the position of each is estimated again from the points on both sides. The same is done with
 medians of 4, 16, 64, … points, so that a window covers minutes as well as months. `thresholds.json`
-holds the scores that series of WINDOW points without a step exceed with a given probability; it was
-simulated by tools/change_point_thresholds.py.
+holds the scores that series of WINDOW points without a step exceed with a given probability;
+tools/change_point_thresholds.py simulates them.
 """
 
 from __future__ import annotations

@@ -39,20 +39,20 @@ def with_cost_shifts(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
     Two series of one target and unit are siblings. A cost moved where one rose as much as the other
     fell, at the same time.
     """
-    found: dict[tuple[int, int], str] = {}
-    for (a, one), (b, two) in combinations(enumerate(histories), 2):
-        if (one.target, one.unit, one.better) != (two.target, two.unit, two.better):
+    siblings: dict[tuple[int, int], str] = {}
+    for (a, left), (b, right) in combinations(enumerate(histories), 2):
+        if (left.target, left.unit, left.better) != (right.target, right.unit, right.better):
             continue
-        for i, first in enumerate(one.changes):
-            for j, second in enumerate(two.changes):
-                if first.size * second.size < 0 and _is_moved(one, first, two, second):
-                    found[a, i] = _sentence(two, second)
-                    found[b, j] = _sentence(one, first)
+        for i, first in enumerate(left.changes):
+            for j, second in enumerate(right.changes):
+                if first.size * second.size < 0 and _is_moved(left, first, right, second):
+                    siblings[a, i] = _sentence(right, second)
+                    siblings[b, j] = _sentence(left, first)
     return [
         replace(
             history,
             changes=tuple(
-                replace(change, cost_shift=found.get((place, number), ""))
+                replace(change, cost_shift=siblings.get((place, number), ""))
                 for number, change in enumerate(history.changes)
             ),
         )

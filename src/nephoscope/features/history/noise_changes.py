@@ -29,8 +29,8 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class DetectedNoise:
-    """A change of noise. step: its place. before, behind: standard deviations without outliers. low, high:
-    interval of their ratio (95 %)."""
+    """A change of noise. step: its place. before, behind: standard deviations without outliers.
+    low, high: interval of their ratio (95 %)."""
 
     step: DetectedStep
     before: float

@@ -84,8 +84,12 @@ def analyse(
         negligible += len(every) - len(steps)
         changes += _changes(series, part, steps, is_ratio, settings, judge)
         levels = [one.index for one in every]
-        for one in noise_changes.detect(at_s, values, levels, false_alarms=settings.false_alarms):
-            noise.append(_noise_change(series, part, one, is_ratio))
+        noise += [
+            _noise_change(series, part, detected, is_ratio)
+            for detected in noise_changes.detect(
+                at_s, values, levels, false_alarms=settings.false_alarms
+            )
+        ]
     history = SeriesHistory(
         **{one.name: getattr(series, one.name) for one in fields(series)},
         gaps=tuple(_gaps(points)),
@@ -261,22 +265,22 @@ def _change(
 
 
 def _noise_change(
-    series: Series, points: Sequence[HistoryPoint], found: DetectedNoise, is_ratio: bool
+    series: Series, points: Sequence[HistoryPoint], detected: DetectedNoise, is_ratio: bool
 ) -> NoiseChange:
-    step = found.step
+    step = detected.step
     n = len(points)
     method = "ratio of standard deviations about the level; normal interval of its logarithm"
-    value = found.behind / found.before
-    ratio = Estimate(value, found.low, found.high, 0.95, n, "ratio", method)
+    value = detected.behind / detected.before
+    ratio = Estimate(value, detected.low, detected.high, 0.95, n, "ratio", method)
     sides = [
         f"{100 * one:.2g} %" if is_ratio else units.format_value(one, series.unit)
-        for one in (found.before, found.behind)
+        for one in (detected.before, detected.behind)
     ]
     run = points[step.index].run
     verb = "grew" if value > 1 else "fell"
     sentence = (
         f"{name_of(series)}: the noise {verb} from {sides[0]} to {sides[1]} (standard deviation of "
-        f"runs, {value:.2g} [{found.low:.2g}, {found.high:.2g}] times) from "
+        f"runs, {value:.2g} [{detected.low:.2g}, {detected.high:.2g}] times) from "
         f"{place_of(series, run)} on; the level is judged separately."
     )
     return NoiseChange(
@@ -286,8 +290,8 @@ def _noise_change(
         detected_s=points[step.detected].at_s,
         run=run,
         previous_run=points[step.index - 1].run,
-        before=found.before,
-        behind=found.behind,
+        before=detected.before,
+        behind=detected.behind,
         ratio=ratio,
         is_ratio=is_ratio,
         false_alarms=step.false_alarms,
@@ -297,7 +301,7 @@ def _noise_change(
 
 def _sentence(series: Series, change: ChangePoint) -> str:
     shift = shift_text(change.shift, change.is_ratio)
-    kinds = [change.direction, change.status]
+    kinds: list[str] = [change.direction, change.status]
     if change.cost_shift:
         kinds = ["cost shift", change.status]
     text = f"{name_of(series)}: {shift} from {place_of(series, change.run)} on"

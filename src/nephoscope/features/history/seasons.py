@@ -28,6 +28,8 @@ _PARTS = (48, 24, 8, 4)
 """Numbers of parts of a day; the most that each have a point are used."""
 _WEEKS = 3
 """Weeks from which on the usual level of weekends is known."""
+_WINDOW = 200
+"""Points that are tested together."""
 _KNOWN_PART = 0.75
 """Part of a day that needs values, so that its median is that of the day."""
 _CLARITY = 3.0
@@ -44,6 +46,13 @@ def has_season(at_s: Array) -> bool:
 def covers_season(at_s: Array) -> bool:
     """States whether points are dense and long enough to estimate a daily season from them."""
     return has_season(at_s) and float(at_s[-1] - at_s[0]) >= SEASON_DAYS * DAY_S
+
+
+def is_coarse(at_s: Array) -> bool:
+    """States whether a full window of points at this distance covers a season, so that the edge of
+    a weekend is no more likely in it than in any other."""
+    usual_s = float(np.median(np.diff(at_s))) if at_s.size > 1 else 0.0
+    return SEASON_DAYS * DAY_S / _WINDOW <= usual_s < DAY_S / 2
 
 
 def season(at_s: Array) -> Array:

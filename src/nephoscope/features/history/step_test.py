@@ -129,7 +129,7 @@ def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -
         columns.append(seasons.season(at_s))
     columns += [(index >= step)[:, None].astype(float) for step in known]
     mean = np.column_stack(columns)
-    if not weekends or not seasons.covers_season(at_s):
+    if not weekends or not seasons.is_coarse(at_s):
         return mean
     zones = seasons.weekends(at_s, MINIMUM_AFTER)
     if not zones.shape[1]:
@@ -145,10 +145,10 @@ def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -
 def _chosen(values: Array, mean: Array, candidates: Indices) -> NoiseModel:
     """Returns the noise model that explains values best, with or without a step."""
     points = values.size
-    both = np.column_stack([values, mean])
+    joined = np.column_stack([values, mean])
     costs = []
     for model in MODELS:
-        whitened = model.whitened(both)
+        whitened = model.whitened(joined)
         step = _best(whitened[:, 0], _basis(whitened[:, 1:]), candidates, model)
         own = math.log(model.variance) + _PARAMETER_COST * model.parameters
         with_step = max(step.square - float(np.max(step.gains)), 1e-300)
@@ -161,12 +161,12 @@ def _tested(
     values: Array, clipped: Array, mean: Array, candidates: Indices, model: NoiseModel
 ) -> StepTest:
     """Returns the most likely step under a noise model. clipped: the values without outliers."""
-    both = model.whitened(np.column_stack([clipped, values, mean]))
-    basis = _basis(both[:, 2:])
-    best = _best(both[:, 0], basis, candidates, model)
+    joined = model.whitened(np.column_stack([clipped, values, mean]))
+    basis = _basis(joined[:, 2:])
+    best = _best(joined[:, 0], basis, candidates, model)
     # Innovations are clipped about the best step, which would else be clipped itself.
-    fit = both[:, 0] - best.rest
-    rest = both[:, 1] - fit
+    fit = joined[:, 0] - best.rest
+    rest = joined[:, 1] - fit
     scale = _scale(rest)
     best = _best(fit + np.clip(rest, -CLIP * scale, CLIP * scale), basis, candidates, model)
     fit = fit + np.clip(rest, -CLIP * scale, CLIP * scale) - best.rest
@@ -178,7 +178,7 @@ def _tested(
     place = int(candidates[best.place])
     se, freedom = 0.0, float(values.size - fitted - 1)
     if not exact and best.square_of_column > 0:
-        loose = np.clip(both[:, 1] - fit, -_LOOSE_CLIP * scale, _LOOSE_CLIP * scale)
+        loose = np.clip(joined[:, 1] - fit, -_LOOSE_CLIP * scale, _LOOSE_CLIP * scale)
         se, freedom = _standard_error(best.column, loose, place, sd, freedom)
     if exact:
         score = np.inf if abs(best.size) > 1e-9 * largest else 0.0
