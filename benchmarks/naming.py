@@ -34,7 +34,7 @@ from nephoscope.features.isolation.naming_references import REFERENCES
 from nephoscope.stats.statistics.proportions import wilson
 
 PAGE = _paired.ROOT / "docs" / "explanation" / "naming-accuracy.md"
-MODULE = _paired.ROOT / "src" / "nephoscope" / "isolation" / "naming_references.py"
+MODULE = _paired.ROOT / "src/nephoscope/features/isolation/naming_references.py"
 
 
 async def record(

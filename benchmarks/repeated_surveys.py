@@ -20,7 +20,7 @@ from typing import Any
 from _paired import ROOT, machine, version
 
 COMMAND = str(ROOT / ".venv" / "bin" / "nephoscope")
-FOLDER = ROOT / "src" / "nephoscope" / "comparison" / "repeated_surveys"
+FOLDER = ROOT / "src/nephoscope/features/comparison/repeated_surveys"
 PLAN = "survey-quick"
 MIN_TRIALS = 6
 """With fewer a median has no interval, and its run would stand for the trials' own noise."""

@@ -24,7 +24,7 @@ def rent(
         try:
             await create_within(provisioner, SPEC, hours=hours, limit=limit, say=said.append)
         finally:
-            made = [one.name for one in provisioner.found()]
+            made = [one.name for one in provisioner.existing()]
             await provisioner.remove(SPEC.name)
             said.append(f"made: {made}")
 

@@ -45,8 +45,11 @@ def is_allowed(expression: str) -> bool:
         return is_allowed(expression[: inner.start()] + word + expression[inner.end() :])
     alternatives = re.split(r"\s+OR\s+", expression.strip())
     return any(
-        all(part.split(" WITH ")[0].strip() in ALLOWED for part in re.split(r"\s+AND\s+", one))
-        for one in alternatives
+        all(
+            part.split(" WITH ")[0].strip() in ALLOWED
+            for part in re.split(r"\s+AND\s+", alternative)
+        )
+        for alternative in alternatives
     )
 
 
@@ -73,7 +76,7 @@ def package_problems() -> Iterator[str]:
             if line.startswith("License :: ")
         ]
         stated = [about.get("License-Expression"), *classifiers, about.get("License")]
-        if not any(is_allowed(one) for one in stated if one and len(one) < 200):
+        if not any(is_allowed(text) for text in stated if text and len(text) < 200):
             yield f"package {name}: its licence ({stated}) is not in the list."
 
 
@@ -126,12 +129,12 @@ def packages_of(report: str) -> tuple[int, list[str]]:
     except (ValueError, KeyError):
         return UNCHECKED, ["the packages were not checked: pip-audit gave no report."]
     sentences = [
-        f"package {one['name']} {one['version']}: {found['id']}, mended in "
-        f"{', '.join(found['fix_versions']) or 'no version'}."
-        for one in packages
-        for found in one.get("vulns", ())
+        f"package {package['name']} {package['version']}: {known['id']}, mended in "
+        f"{', '.join(known['fix_versions']) or 'no version'}."
+        for package in packages
+        for known in package.get("vulns", ())
     ]
-    skipped = [one["skip_reason"] for one in packages if "skip_reason" in one]
+    skipped = [package["skip_reason"] for package in packages if "skip_reason" in package]
     if skipped:
         sentences.append(
             f"{len(skipped)} of {len(packages)} packages were not checked; this is not a pass: "

@@ -61,7 +61,7 @@ async def measured(benchmark: str, params: dict[str, Any]) -> dict[str, Any]:
             print(served.done.served if served.done else served.failure)
     finally:
         await target.close()
-    print(trial.failure or [(one.metric, one.value) for one in trial.samples])
+    print(trial.failure or [(sample.metric, sample.value) for sample in trial.samples])
     line = next(line for line in seen[0].splitlines() if line.startswith(b'{"tool":'))
     elapsed_ns = trial.done.elapsed_ns if trial.done else 0
     return {**json.loads(line), "elapsed_ns": elapsed_ns}

@@ -58,8 +58,8 @@ def within_the_map(ring: list[Point]) -> list[list[Point]]:
         last = whole[-1][0]
         whole.append((x - 360 * round((x - last) / 360), y))
     parts = []
-    for turn in (-360, 0, 360):
-        moved = [(x + turn, y) for x, y in whole]
+    for shift in (-360, 0, 360):
+        moved = [(x + shift, y) for x, y in whole]
         part = _cut([(-x, y) for x, y in _cut(moved)])
         if part:
             parts.append([(-x, y) for x, y in part])

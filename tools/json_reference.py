@@ -39,14 +39,18 @@ def page(commands_schema: Mapping[str, Any]) -> str:
     lines += ["| command | with | document |", "|---|---|---|"]
     for name, record in command.records(registered.program()).items():
         for option, document in record.prints.items():
-            given = f"`{option}`" if option else ""
-            lines.append(f"| `nephoscope {name} --json` | {given} | {document_link(document)} |")
+            option_text = f"`{option}`" if option else ""
+            lines.append(
+                f"| `nephoscope {name} --json` | {option_text} | {document_link(document)} |"
+            )
     lines += ["", "## Files", "", "| schema | describes |", "|---|---|"]
     lines += [
         f"| [{name}]({SCHEMAS}/{name}.schema.json) | {meaning} |" for name, meaning in FILES.items()
     ]
     definitions = commands_schema["$defs"]
-    for name in (one.name for one in documents.documents().values() if not one.title):
+    for name in (
+        document.name for document in documents.documents().values() if not document.title
+    ):
         lines += ["", f"## {name}", "", definitions[name].get("description", ""), ""]
         lines += ["| key | type |", "|---|---|"]
         properties = definitions[name]["properties"].items()

@@ -25,7 +25,7 @@ FILES = {
 def escaped(text: str) -> str:
     """Returns a text in ASCII in which nothing is a request of roff."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
-    lines = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", text).split("\n")
+    lines = re.sub(r"[^\x00-\x7f]", lambda match: f"\\[u{ord(match[0]):04X}]", text).split("\n")
     return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in lines)
 
 

@@ -56,8 +56,8 @@ def linked_crates(*, storage: bool) -> list[Mapping[str, Any]]:
             for dependency in nodes[id]["deps"]
             if any(kind["kind"] is None for kind in dependency["dep_kinds"])
         ]
-    found = [packages[id] for id in linked if packages[id]["source"] is not None]
-    return sorted(found, key=lambda package: (package["name"], package["version"]))
+    dependencies = [packages[id] for id in linked if packages[id]["source"] is not None]
+    return sorted(dependencies, key=lambda package: (package["name"], package["version"]))
 
 
 def storage_is_built() -> bool:

@@ -95,7 +95,7 @@ def exit_codes_page() -> str:
     lines += ["", "## Errors", "", "| code | error | meaning |", "|---|---|---|"]
     base = errors.NephoscopeError
     classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, base)]
-    for error in sorted(classes, key=lambda one: one.exit_code):
+    for error in sorted(classes, key=lambda error: error.exit_code):
         meaning = (error.__doc__ or "").partition("\n")[0]
         lines.append(f"| {error.exit_code} | `{error.__name__}` | {meaning} |")
     return GENERATED + "\n".join(lines) + "\n"

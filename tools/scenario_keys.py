@@ -36,7 +36,7 @@ def records(source: Path) -> list[Record]:
         elif line.startswith("#["):
             attributes.append(words)
         elif (head := _RECORD.match(line)) and words.endswith("{"):
-            if any("Deserialize" in one for one in attributes):
+            if any("Deserialize" in attribute for attribute in attributes):
                 comment = " ".join(attributes)
                 record = Record(head[2], " ".join(filter(None, doc)))
                 enum = head[1] == "enum"

@@ -189,7 +189,9 @@ class Comparison:
         self._lines = comparisons.comparisons
         self.conclusion = comparisons.conclusion
         self.warnings = comparisons.warnings
-        self.differences = [(one.what, one.a, one.b) for one in comparisons.differences]
+        self.differences = [
+            (difference.what, difference.a, difference.b) for difference in comparisons.differences
+        ]
         self.next_step = comparisons.next_step
 
     def table(self) -> pa.Table:
@@ -343,6 +345,8 @@ def _with_factors(
 ) -> pa.Table:
     """Returns the rows as a table with one column for each factor behind the others."""
     table = pa.Table.from_pylist(list(rows), schema=schema)
-    for name, column in factor_columns([json.loads(factors_key(one)) for one in factors]).items():
+    for name, column in factor_columns(
+        [json.loads(factors_key(factor)) for factor in factors]
+    ).items():
         table = table.append_column(name, column)
     return table

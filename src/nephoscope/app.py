@@ -1,7 +1,7 @@
 """The features of the program, in the order of help, findings, answers and report sections.
 
-To add a feature, write its folder below features/ with a `feature.py`, and its entry here. Sections
-stand in the order of their regions first.
+docs/contributing/feature.md describes how to add one. Sections stand in the order of their regions
+first.
 """
 
 from __future__ import annotations

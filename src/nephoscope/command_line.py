@@ -24,7 +24,7 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_
 
 
 def _references(entries: Iterable[Feature]) -> dict[str, str]:
-    return {command_name(one): one for entry in entries for one in entry.commands}
+    return {command_name(command): command for entry in entries for command in entry.commands}
 
 
 class OnDemand(Mapping[str, click.Command]):
@@ -59,7 +59,7 @@ class App(click.Group):
         """Writes the list of commands."""
         with formatter.section("Commands"):
             references = _references(features()).items()
-            formatter.write_dl([(name, summary_of(one)) for name, one in references])
+            formatter.write_dl([(name, summary_of(reference)) for name, reference in references])
 
 
 @click.group(
@@ -103,12 +103,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     output.refuse_libraries_without_memory()
     try:
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
-        code = program.main(
-            None if argv is None else list(argv),
-            prog_name="nephoscope",
-            standalone_mode=False,
-            default_map=configuration.defaults_of_options(program),
-        )
+        with output.unreadable_runs_named():
+            code = program.main(
+                None if argv is None else list(argv),
+                prog_name="nephoscope",
+                standalone_mode=False,
+                default_map=configuration.defaults_of_options(program),
+            )
         sys.stdout.flush()
     except click.ClickException as error:
         return output.complain_of_usage(error)

@@ -79,7 +79,7 @@ def test_progress_lines_are_harmless(capsys: pytest.CaptureFixture[str]) -> None
     terminal = Terminal()
     for stream in (terminal, io.StringIO()):
         with ProgressDisplay(stream) as progress:
-            progress.said(EVIL)
+            progress.reported(EVIL)
             progress.warning(EVIL)
     assert "evil" in terminal.getvalue()
     for part in ("\x1b]0", "\x1b[2J", "\x1b[8m", "\x9b", "\u202e"):

@@ -62,7 +62,7 @@ def test_nothing_is_made(capsys: pytest.CaptureFixture[str], plan: Path) -> None
         "Trials: 32 to 48 (8 alternatives, 4 to 6 rounds",
         "estimated from their parameters",
         "vm.example:~/.cache/nephoscope",
-        "Money: ",
+        "USD; without here, which no `per_hour` is given for.",
     ):
         assert words in out
     assert max(map(len, out.splitlines())) < 140
@@ -129,7 +129,12 @@ def test_an_interrupted_run_goes_on_in_its_own_order(
             0,
             "",
         ),
-        (["--set", "money={limit: 0.0001}"], 2, "--set money={limit: 0.0001}: the least schedule"),
+        (["--set", "money={limit: 1}"], 2, "--set money={limit: 1}: no `per_hour` for here"),
+        (
+            ["--set", "money={limit: 0.0001}", "--set", "targets.0.per_hour=0"],
+            2,
+            "--set money={limit: 0.0001}: the least schedule",
+        ),
         (["--set", "design.fraction=1/8"], 2, "--set design.fraction=1/8: benchmarks.0: 1/8 of 3"),
     ],
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from nephoscope.cli.kit import output
+from nephoscope.core.errors import UnreadableRun
 
 HEAD = ("name", "title", "n")
 ROWS = [
@@ -45,3 +48,16 @@ def test_paragraphs_keep_words_whole(
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 40
     assert len(lines) == 2
+
+
+def test_runs_that_are_left_out_are_named_once_and_the_first_of_many(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with output.unreadable_runs_named():
+        for number in (1, 1, 2, 3, 4, 5):
+            warnings.warn(f"Run {number} is damaged.", UnreadableRun, stacklevel=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:3] == [f"nephoscope: Run {number} is damaged." for number in (1, 2, 3)]
+    assert lines[3:] == [
+        "nephoscope: More runs cannot be read. `nephoscope verify` names each of them."
+    ]

@@ -114,5 +114,5 @@ def test_the_time_left_says_whether_it_may_become_more(exact: bool, words: str) 
 
 def test_what_is_made_ready_is_said(capsys) -> None:  # type: ignore[no-untyped-def]
     with ProgressDisplay(io.StringIO()) as progress:
-        progress.said("Lab l is made (2 hosts).")
+        progress.reported("Lab l is made (2 hosts).")
     assert capsys.readouterr().err == "Lab l is made (2 hosts).\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from nephoscope import command_line
+from nephoscope.measure.targets import KINDS
 from nephoscope.store import Store
 
 PLAN = """
@@ -85,7 +86,8 @@ def test_what_is_no_target_is_told_with_what_is(
     assert command_line.main([*verb, "--target", "nowhere:x"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert "local, ssh:[user@]host[:port], lab:LAB/HOST or sim" in err
+    forms = [record.form for record in KINDS.values()]
+    assert f"Write {', '.join(forms[:-1])} or {forms[-1]}." in err
 
 
 def test_two_targets_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,7 @@ def lab(tmp_path: Path, root_only: None) -> Case:
 
     script = (
         "import json; from nephoscope.measure.lab.provisioner import LABS; "
-        "print(json.dumps([one.name for one in LABS.found()]))"
+        "print(json.dumps([one.name for one in LABS.existing()]))"
     )
     return Case(
         LABS,
@@ -112,12 +112,12 @@ def remove(case: Case, name: str) -> Any:
 
 
 def states(case: Case) -> dict[str, str]:
-    return {one.name: one.state for one in case.provisioner.found()}
+    return {one.name: one.state for one in case.provisioner.existing()}
 
 
 def test_it_is_created_found_opened_and_removed(case: Case, name: str) -> None:
     create(case, name)
-    (one,) = [one for one in case.provisioner.found() if one.name == name]
+    (one,) = [one for one in case.provisioner.existing() if one.name == name]
     assert (one.state, one.hosts) == (UP, ("a", "b"))
     assert list(case.provisioner.open(name).hosts) == ["a", "b"]
     remove(case, name)

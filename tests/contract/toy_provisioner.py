@@ -68,8 +68,8 @@ class ToyProvisioner:
             raise
         return spec
 
-    def found(self) -> list[Provisioned]:
-        """See `Provisioner.found`."""
+    def existing(self) -> list[Provisioned]:
+        """See `Provisioner.existing`."""
         return [
             Provisioned(
                 folder.name,
@@ -82,7 +82,7 @@ class ToyProvisioner:
 
     def open(self, name: str) -> Toys:
         """See `Provisioner.open`."""
-        for one in self.found():
+        for one in self.existing():
             if (one.name, one.state) == (name, UP):
                 return Toys(name, one.hosts)
         raise UsageError(f"No toys named {name} are up.", "Create them.")

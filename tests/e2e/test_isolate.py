@@ -25,7 +25,7 @@ def test_a_neighbour_on_the_same_cpu(nephoscope: Run, tmp_path: Path) -> None:
     assert re.search(r"^  idle +100 % +1 +6 ", done.out, re.M)
     assert "A/A control" in done.out
     assert Path(done.out.split()[-1]).exists()
-    assert not [lab.name for lab in LABS.found() if lab.name.startswith("iso-")]
+    assert not [lab.name for lab in LABS.existing() if lab.name.startswith("iso-")]
     assert max(map(len, done.out.splitlines()[:-1])) <= 79
 
     again = nephoscope("show", "--json", "--store", str(tmp_path)).json()

@@ -16,13 +16,14 @@ from typing import Any
 from tests.results.made import run_data
 
 from nephoscope.core.model import Better, Finding, MetricResult, TrialKey, TrialRecord, TrialStatus
-from nephoscope.features.machine.result import SCALED, analyse
+from nephoscope.features.machine.result import analyse, rates_of_all_threads
 from nephoscope.results import findings, lines
 from nephoscope.results.lines import Group, LineId, Wanted
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.results.precision import relative_half_width
 from stats.judging import changed
 
+SCALED = dict(sorted(rates_of_all_threads()))
 WANTED = Wanted(10, 100, 0.02, frozenset({"pi_digits_per_s", "hash_bytes_per_s"}))
 
 

@@ -8,8 +8,8 @@ from nephoscope.core.model import Estimate
 from nephoscope.features.scheduler.inference.verdict import (
     Fit,
     Gap,
-    Look,
     Loop,
+    ObservationWindow,
     Obtained,
     Scheduler,
     Word,
@@ -40,10 +40,12 @@ def loop(cpu: int | None, gaps: Sequence[Gap], process: int = 0) -> Loop:
     return Loop(cpu, process, 1 - lost / WINDOW_NS, gaps=tuple(gaps))
 
 
-def looks(gaps_of: Callable[[int, int, int], Sequence[Gap]], target: str) -> tuple[Look, ...]:
+def looks(
+    gaps_of: Callable[[int, int, int], Sequence[Gap]], target: str
+) -> tuple[ObservationWindow, ...]:
     """Three rounds of one busy CPU and of two; gaps_of: (busy CPUs, CPU, round)."""
     return tuple(
-        Look(
+        ObservationWindow(
             target,
             f"r{number}-{busy}",
             1,
@@ -76,7 +78,7 @@ def reservation(target: str = "sedf") -> Scheduler:
         ("Steal rose by 3 % meanwhile, and a reservation takes nothing from others.",),
         ("behaviour after sleeping",),
         "Run `nephoscope scheduler`.",
-        looks=looks(gaps, target),
+        windows=looks(gaps, target),
     )
 
 
@@ -98,7 +100,7 @@ def cap(target: str = "credit") -> Scheduler:
         ),
         Fit(estimate(1.5, "cpus"), estimate(360 * MS, "ns"), estimate(240 * MS, "ns")),
         ("One busy CPU has 100 %, two have 75.0 % each.",),
-        looks=looks(gaps, target),
+        windows=looks(gaps, target),
     )
 
 

@@ -159,7 +159,7 @@ def test_violins_hold_every_trial_and_end_where_they_end(run: RunResult) -> None
 
 
 def test_few_values_have_no_density() -> None:
-    groups = [isolation_charts.shapes.Group("a", "before", (1.0, 2.0, 3.0))]
+    groups = [isolation_charts.shapes.ViolinGroup("a", "before", (1.0, 2.0, 3.0))]
     axis = isolation_charts.figures.Axis("x", "ns")
     (trace,) = isolation_charts.shapes.violins(["a"], ["before"], groups, axis)["data"]
     assert trace["line"]["width"] == 0

@@ -22,16 +22,9 @@ from nephoscope.core.model import Estimate, MetricResult, RunResult, RunSummary
 from nephoscope.features.scheduler.inference.verdict import SchedulerVerdicts
 from nephoscope.report import feature_sections as sections
 from nephoscope.report import html_output, report_files, wording
-from nephoscope.report.blocks import (
-    Chart,
-    Column,
-    Heading,
-    Items,
-    Section,
-    Sentence,
-    Table,
-    Tiles,
-)
+from nephoscope.report.blocks import Chart, Heading, Items, Section, Sentence, Table, Tiles
+from nephoscope.report.columns import table as table_of
+from nephoscope.report.columns import text as text_column
 from nephoscope.results.feature import ReportSection
 from nephoscope.results.machine_figures import MachineFigures
 from report import made
@@ -182,8 +175,8 @@ def test_the_page_names_the_machine_first_and_findings_before_results(tmp_path: 
 def test_the_page_has_no_empty_table_and_every_cell_of_a_phone_has_its_title(
     survey: RunResult, tmp_path: Path
 ) -> None:
-    empty_chart = Chart("c", "C", {"data": [], "layout": {"height": 9}}, Table((), ()))
-    folded = Table(Column.texts("a"), (), "Nothing", collapsed=True)
+    empty_chart = Chart("c", "C", {"data": [], "layout": {"height": 9}}, table_of(()))
+    folded = table_of((), text_column("a", str), caption="Nothing", collapsed=True)
     page = html_output.render("t", "s", [Section("x", "X", (empty_chart, folded))])
     assert "(0 rows)" not in page
     assert "Nothing" not in page

@@ -26,7 +26,7 @@ def page(schedulers: list[Scheduler]) -> list[Section]:
 
 
 def test_runs_waits_and_periods_are_those_that_were_made() -> None:
-    found = scheduler_charts.lengths(of_kind(reservation().looks, "one"))
+    found = scheduler_charts.lengths(of_kind(reservation().windows, "one"))
     assert set(found["run"]) == {30 * MS}  # interrupts do not cut a run
     assert set(found["wait"]) == {10 * MS}
     assert set(found["period"]) == {40 * MS}
@@ -50,7 +50,7 @@ def test_the_strip_shows_every_look_and_where_the_cpu_was_gone() -> None:
         for start, stop, place in zip(bars["x"][::3], bars["x"][1::3], bars["y"][::3], strict=True)
         if place == 1
     )
-    look = sorted(of_kind(cap().looks, "all"), key=lambda look: look.obtained_cpus)[1]
+    look = sorted(of_kind(cap().windows, "all"), key=lambda look: look.obtained_cpus)[1]
     assert had / WINDOW_NS == pytest.approx(look.loops[0].share)
 
 

@@ -6,19 +6,22 @@ import pytest
 
 from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.report import terminal_output
-from nephoscope.report.blocks import Column, Section, Table
+from nephoscope.report.blocks import Section
+from nephoscope.report.columns import number, table, text
 
 LONG = "https://shop.example/checkout/with/a/long/path"
 
 
 def shown(rows: tuple[tuple[str, ...], ...], width: int) -> list[str]:
-    columns = (
-        *Column.texts("service", "objective"),
-        *Column.numbers("budget used", "credit"),
+    listed = table(
+        rows,
+        text("service", lambda row: row[0]),
+        text("objective", lambda row: row[1]),
+        number("budget used", lambda row: row[2]),
+        number("credit", lambda row: row[3]),
     )
-    section = Section("s", "Rows", (Table(columns, rows),))
-    text = terminal_output.render("Title", [section], colour=False, width=width)
-    lines = text.splitlines()
+    section = Section("s", "Rows", (listed,))
+    lines = terminal_output.render("Title", [section], colour=False, width=width).splitlines()
     assert max(map(len, lines)) <= width
     return lines
 

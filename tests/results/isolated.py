@@ -102,9 +102,9 @@ def make(store: Path, truth: Truth) -> StoredRun:
             setting, target = settings[step.pair[0]], step.pair[1]
             key = TrialKey(number, setting.index, target, step.repeat_index)
             around = {}
-            if step.quiet is not None:
+            if step.baseline is not None:
                 around = {
-                    side: TrialKey(number, step.quiet[0], step.quiet[1], turn).name
+                    side: TrialKey(number, step.baseline[0], step.baseline[1], turn).name
                     for side, turn in (("before", step.before), ("after", step.after))
                 }
             time = level * worn * truth.drift ** (position / total)

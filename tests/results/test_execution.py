@@ -77,7 +77,7 @@ def test_lost_targets_are_told_with_what_they_cost() -> None:
     found = execution({"lost": {"b": "b cannot be reached."}}, [record(1), first, later])
     assert found is not None
     (lost,) = found.lost
-    assert (lost.target, lost.given_up, lost.trials) == ("b", True, 2)
+    assert (lost.target, lost.is_abandoned, lost.trials) == ("b", True, 2)
 
 
 def test_what_has_no_time_line_is_not_told(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def kinds(events: Sequence[tuple[str, Any]]) -> list[str]:
 
 def test_a_finished_run_is_told_and_ends(tmp_path: Path) -> None:
     run = run_of(tmp_path, invalid=(2,))
-    events = RunFiles(StoredRun(run.path)).look()
+    events = RunFiles(StoredRun(run.path)).new_events()
     trials = [content for kind, content in events if kind == "trial"]
     assert [trial["trial"] for trial in trials] == [
         "w0000-s000-local",
@@ -70,7 +70,7 @@ def test_a_finished_run_is_told_and_ends(tmp_path: Path) -> None:
 def test_trials_that_were_stored_together_are_told(tmp_path: Path) -> None:
     """As an import stores them."""
     made = [make_run(tmp_path / name, NULL_PLAN, sampler, one_by_one=name == "a") for name in "ab"]
-    one_by_one, together = (RunFiles(StoredRun(run.path)).look() for run in made)
+    one_by_one, together = (RunFiles(StoredRun(run.path)).new_events() for run in made)
     named = [
         [content["trial"] for kind, content in e if kind == "trial"] for e in (one_by_one, together)
     ]
@@ -84,18 +84,18 @@ def test_only_what_was_added_is_told(tmp_path: Path) -> None:
     with run.lock():
         run.event({"event": "session_started", **identity()})
         files = RunFiles(StoredRun(run.path))
-        files.look()
-        assert files.look() == []
+        files.new_events()
+        assert files.new_events() == []
         run.event({"event": "trial_started", "trial": "r0003-s000-local"})
-        assert kinds(files.look()) == ["journal"]
+        assert kinds(files.new_events()) == ["journal"]
     run.finish("finished")
-    events = files.look()
+    events = files.new_events()
     assert kinds(events) == ["status", "end"]
     assert events[0][1]["state"] == "finished"
 
 
 def test_gaps_are_the_longest_in_order_of_time(tmp_path: Path) -> None:
-    events = RunFiles(StoredRun(run_of(tmp_path, GAPS_PLAN, rounds=1).path)).look()
+    events = RunFiles(StoredRun(run_of(tmp_path, GAPS_PLAN, rounds=1).path)).new_events()
     trial = [content for kind, content in events if kind == "trial"][-1]
     assert trial["gaps_total"] == 300
     assert len(trial["gaps"]) == live.MAX_GAPS
@@ -106,7 +106,7 @@ def test_gaps_are_the_longest_in_order_of_time(tmp_path: Path) -> None:
 def test_a_damaged_trial_is_a_problem_and_the_others_are_told(tmp_path: Path) -> None:
     run = unmerge(run_of(tmp_path))
     (run.trials_path / "r0001-s000-local.parquet").write_bytes(b"PAR1")
-    events = RunFiles(StoredRun(run.path)).look()
+    events = RunFiles(StoredRun(run.path)).new_events()
     assert kinds(events).count("trial") == 2
     (problem,) = [content for kind, content in events if kind == "problem"]
     assert "r0001-s000-local.parquet is damaged" in problem["error"]
@@ -116,7 +116,7 @@ def test_who_comes_late_gets_the_last_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "MAX_TRIALS_READ", 2)
-    events = RunFiles(StoredRun(run_of(tmp_path, rounds=5).path)).look()
+    events = RunFiles(StoredRun(run_of(tmp_path, rounds=5).path)).new_events()
     trials = [content["trial"] for kind, content in events if kind == "trial"]
     assert trials == ["r0004-s000-local", "r0005-s000-local"]
     (status,) = [content for kind, content in events if kind == "status"]
@@ -143,7 +143,7 @@ def test_an_unexpected_error_ends_the_stream(
     def fail(files: RunFiles) -> Any:
         raise RuntimeError("nobody thought of it")
 
-    monkeypatch.setattr(RunFiles, "look", fail)
+    monkeypatch.setattr(RunFiles, "new_events", fail)
     run = StoredRun(run_of(tmp_path).path)
     lines = asyncio.run(asyncio.wait_for(texts(run, Live()), 120))
     assert "nobody thought of it" in lines[-2]

@@ -89,7 +89,7 @@ def _unpaired(rows: dependence.Array) -> Answer:
 
 def _stopped(row: dependence.Array) -> Answer:
     for n in range(stopping.LEAST_N, row.size + 1, stopping.LOOK_EVERY):
-        stop = stopping.look(row[:n], n_max=row.size)
+        stop = stopping.decide(row[:n], n_max=row.size)
         if stop.stops:
             assert stop.estimate is not None
             return stop.estimate, stop.estimate.note

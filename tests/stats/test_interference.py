@@ -70,8 +70,8 @@ def test_a_straight_drift_cancels_within_a_triple() -> None:
 
 
 def test_one_neighbour_is_enough_and_none_is_refused() -> None:
-    assert around(1, 2.0, None, 1.0).quiet == 1
-    assert around(1, 2.0, 4.0, None).quiet == 4
+    assert around(1, 2.0, None, 1.0).baseline == 1
+    assert around(1, 2.0, 4.0, None).baseline == 4
     with pytest.raises(Refused, match="no baseline trial"):
         around(7, 2.0, None, None)
 

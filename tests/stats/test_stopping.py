@@ -15,7 +15,7 @@ def run(values, **limits):
     n_min, n_max = limits.get("n_min", 10), limits.get("n_max", 100)
     for n in range(1, n_max + 1):
         if stopping.due(n, n_min=n_min, n_max=n_max):
-            stop = stopping.look(values[:n], **limits)
+            stop = stopping.decide(values[:n], **limits)
             if stop.stops:
                 return stop
     raise AssertionError("a run ends at n_max")
@@ -33,9 +33,9 @@ def test_quiet_values_converge_at_the_first_look():
 
 
 def test_nothing_converges_below_ten():
-    assert stopping.look([5.0] * 9, n_min=2).word == "continue"
-    assert stopping.look([5.0] * 10, n_min=2).word == "converged"
-    assert stopping.look([5.0] * 6, n_min=2, n_max=6).word == "max_reached"
+    assert stopping.decide([5.0] * 9, n_min=2).word == "continue"
+    assert stopping.decide([5.0] * 10, n_min=2).word == "converged"
+    assert stopping.decide([5.0] * 6, n_min=2, n_max=6).word == "max_reached"
 
 
 def test_a_pure_noise_target_ends_early_and_says_its_noise():
@@ -76,15 +76,15 @@ def test_coverage_survives_the_looks(n_min, floor):
 
 
 def test_timeouts_and_nothing_at_all():
-    assert stopping.look([]).word == "continue"
+    assert stopping.decide([]).word == "continue"
     half = [*range(1, 7), *[math.inf] * 6]
-    assert stopping.look(half).word == "continue"
-    assert stopping.look(half, n_max=12).word == "max_reached"
-    assert "timed out" in stopping.look(half, n_max=12).reason
+    assert stopping.decide(half).word == "continue"
+    assert stopping.decide(half, n_max=12).word == "max_reached"
+    assert "timed out" in stopping.decide(half, n_max=12).reason
 
 
 def test_zeros_are_a_result_and_a_median_of_zero_with_noise_ends():
-    assert stopping.look([0.0] * 10).word == "converged"
+    assert stopping.decide([0.0] * 10).word == "converged"
     assert run(np.random.default_rng(4).integers(0, 2, 100) * 1.0).word in {
         "max_reached",
         "noise_known",
@@ -93,7 +93,7 @@ def test_zeros_are_a_result_and_a_median_of_zero_with_noise_ends():
 
 @given(st.lists(st.floats(0.1, 1e6), min_size=0, max_size=120), st.floats(0.001, 0.2))
 def test_a_word_keeps_its_promise(values, width):
-    stop = stopping.look(values, relative_half_width=width, n_max=100)
+    stop = stopping.decide(values, relative_half_width=width, n_max=100)
     if stop.word == "converged":
         assert len(values) >= 10
         assert stop.estimate.high - stop.estimate.low <= 2 * width * stop.estimate.value * 1.0000001

@@ -18,7 +18,7 @@ from nephoscope.store.listing import row_of
 
 @pytest.fixture(autouse=True)
 def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(index, "POLL_INTERVAL_S", 0.0)
     monkeypatch.setattr(index, "STALE_S", 0.0)
 
 
@@ -100,11 +100,11 @@ def test_many_runs_are_read_over_several_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [made(tmp_path).id for _ in range(3)]
-    monkeypatch.setattr(index, "LOOK_S", -1.0)
+    monkeypatch.setattr(index, "READ_TIME_S", -1.0)
     runs = RunIndex(Store(tmp_path))
     assert not runs.snapshot().is_complete
     assert runs.snapshot().total == 3
-    monkeypatch.setattr(index, "LOOK_S", 60.0)
+    monkeypatch.setattr(index, "READ_TIME_S", 60.0)
     assert {run.row.id for run in runs.snapshot().runs} == {*ids}
 
 

@@ -106,9 +106,10 @@ def attack(store: Path, damage: Callable[[bytearray, random.Random], None], case
 
 def problems_of(store: Path, path: Path) -> list[str]:
     """What reading the store says is damaged."""
-    runs = Store(store).runs()
+    unreadable: list[str] = []
+    runs = list(Store(store).each(unreadable.append))
     if not runs:
-        return Store(store).damaged()
+        return unreadable
     (now,) = runs
     damaged = [one for one in now.records() if one.failure_name == DAMAGED]
     assert [str(path) in one.reasons[0] for one in damaged] == [True] * len(damaged)

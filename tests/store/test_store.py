@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nephoscope.core.errors import StoreError, UnknownName, UsageError
+from nephoscope.core.errors import StoreError, UnknownName, UnreadableRun, UsageError
 from nephoscope.measure import plans
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, default_path
 from nephoscope.store.holder import INTERRUPTED, KILLED, NOT_STARTED, identity
@@ -144,13 +144,16 @@ def test_a_damaged_manifest_is_one_sentence_and_harms_no_other_run(
     path = bad.path / "manifest.json"
     path.unlink() if content is None else path.write_bytes(content)
     store = Store(tmp_path)
-    assert [run.id for run in store.runs()] == [good.id]
+    with pytest.warns(UnreadableRun) as warned:
+        assert [run.id for run in store.runs()] == [good.id]
     (sentence,) = store.damaged()
+    assert [str(each.message) for each in warned] == [sentence]
     assert words in sentence
     with pytest.raises(StoreError, match=words) as caught:
         store.open(bad.id)
     assert str(path) in str(caught.value)
-    assert store.resumable(str(good.manifest.plan_hash)) is not None
+    with pytest.warns(UnreadableRun):
+        assert store.resumable(str(good.manifest.plan_hash)) is not None
 
 
 def test_a_manifest_of_another_format_version_is_refused_by_its_version(tmp_path: Path) -> None:
@@ -165,7 +168,8 @@ def test_a_manifest_of_another_format_version_is_refused_by_its_version(tmp_path
         "up to 2. Install that version or a newer one."
     )
     assert Store(tmp_path).damaged() == [str(refused.value)]
-    assert Store(tmp_path).runs() == []
+    with pytest.warns(UnreadableRun):
+        assert Store(tmp_path).runs() == []
 
 
 def test_the_default_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

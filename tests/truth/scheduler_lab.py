@@ -17,8 +17,8 @@ from tests.attempts import PAUSES_S, TICK_S
 from trials import real_time
 
 from nephoscope.features.scheduler import plan as scheduler_plan
-from nephoscope.features.scheduler.inference.verdict import Look
-from nephoscope.features.scheduler.result import look_of
+from nephoscope.features.scheduler.inference.verdict import ObservationWindow
+from nephoscope.features.scheduler.result import window_of
 from nephoscope.measure.lab import files
 from nephoscope.measure.lab.handle import Lab
 from nephoscope.measure.lab.limits import cgroups
@@ -137,10 +137,12 @@ async def measured(
             await target.close()
 
 
-def looks_of(trials: list[dict[str, Any]], cpus: int) -> list[Look]:
+def looks_of(trials: list[dict[str, Any]], cpus: int) -> list[ObservationWindow]:
     """The looks of raw trials."""
     return [
-        look_of("a", f"t{number}", one["params"], one["samples"], one["beside"], machine_cpus=cpus)
+        window_of(
+            "a", f"t{number}", one["params"], one["samples"], one["beside"], machine_cpus=cpus
+        )
         for number, one in enumerate(trials)
     ]
 

@@ -291,6 +291,38 @@ def test_the_kernel_accounts_the_cpu_time_of_the_generator(benchmark: str) -> No
 
 @needs_root
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        pytest.param(
+            {"arrivals": "constant", "rate_per_s": 200.0, "spin_ns": 10_000_000},
+            id="until it sends",
+        ),
+        pytest.param({"response_spin_ns": 10_000_000, "connections": 1}, id="for responses"),
+    ],
+)
+@pytest.mark.truth("http.load", "generator_busy_ratio")
+@pytest.mark.truth("kv.load", "generator_busy_ratio")
+def test_busy_waiting_is_no_work_of_the_generator(
+    benchmark: str, waiting: dict[str, object]
+) -> None:
+    """It waits 4 of 5 ms for the time of its next request, or 4 ms for each response."""
+    work = {"cpus": [last_cpu()], "warmup_ns": 0, "duration_ns": 500_000_000}
+
+    def measure() -> tuple[str, bool]:
+        with real_time(inherited=True), answering(benchmark, [Answer(0.004)]) as server:
+            trial = run_words(
+                command(benchmark, {**work, **waiting, **params_of(benchmark, server)})
+            )
+        cpus, busiest = trial.one("generator_cpus"), trial.one("generator_busy_ratio")
+        # 200 or 250 requests a second of up to 100 us each, and the turns between polls.
+        return f"{cpus:.3f} CPUs, {busiest:.3f} of them work", cpus > 0.8 and 0 < busiest <= 0.1
+
+    attempt(f"busy waiting of {benchmark}", measure, contends=True)
+
+
+@needs_root
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
 @pytest.mark.truth("http.load", "generator_cpus", "generator_wait_ratio")
 @pytest.mark.truth("kv.load", "generator_cpus", "generator_wait_ratio")
 def test_a_generator_beside_a_busy_program_waits_half_of_the_time(benchmark: str) -> None:

@@ -120,7 +120,7 @@ fn reserved_cpus() -> f64 {
         .flatten()
         .filter_map(number)
         .filter_map(Attributes::of)
-        .map(|found| found.cpus())
+        .map(|attributes| attributes.cpus())
         .sum()
 }
 
@@ -176,8 +176,8 @@ impl Supervisor {
             match self.threads.get(&thread) {
                 // Somebody may have set another policy, or the number is another thread's by now.
                 Some(ReservationState::Reserved) if !thorough || self.is_reserved(thread) => {}
-                found => {
-                    let before = found.copied();
+                known => {
+                    let before = known.copied();
                     self.reserve(thread, before);
                 }
             }
@@ -185,7 +185,7 @@ impl Supervisor {
     }
 
     fn is_reserved(&self, thread: i32) -> bool {
-        Attributes::of(thread).is_some_and(|found| found.is_slice_of(&self.attributes))
+        Attributes::of(thread).is_some_and(|attributes| attributes.is_slice_of(&self.attributes))
     }
 
     fn reserve(&mut self, thread: i32, before: Option<ReservationState>) {
@@ -256,12 +256,15 @@ mod tests {
     #[test]
     fn wrong_times_and_folders_are_reported() {
         let cgroup = PathBuf::from("/nowhere");
-        for (slice_ns, period_ns, said) in
+        for (slice_ns, period_ns, wanted_text) in
             [(100, 1000, "is no reservation"), (3000, 2000, "is no"), (2000, 3000, "no control")]
         {
             let error = check(&GroupReservation { cgroup: cgroup.clone(), slice_ns, period_ns })
                 .unwrap_err();
-            assert!(error.message.contains(said) && error.kind == FailureKind::Usage, "{error}");
+            assert!(
+                error.message.contains(wanted_text) && error.kind == FailureKind::Usage,
+                "{error}"
+            );
         }
     }
 

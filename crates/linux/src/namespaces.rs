@@ -41,8 +41,8 @@ impl Namespace {
     pub fn is_own(&self, name: &str) -> bool {
         let same = || -> io::Result<bool> {
             let own = std::fs::metadata(Path::new("/proc/self/ns").join(name))?;
-            let other = self.file.metadata()?;
-            Ok(own.ino() == other.ino() && own.dev() == other.dev())
+            let joined = self.file.metadata()?;
+            Ok(own.ino() == joined.ino() && own.dev() == joined.dev())
         };
         same().unwrap_or(false)
     }

@@ -79,7 +79,7 @@ impl Attributes {
 
 /// Returns whether the calling thread is under a reservation now.
 pub fn is_reserved() -> bool {
-    Attributes::of(0).is_some_and(|found| found.policy == SCHED_DEADLINE)
+    Attributes::of(0).is_some_and(|attributes| attributes.policy == SCHED_DEADLINE)
 }
 
 /// Returns whether children of the calling thread begin under the ordinary policy, whatever its own.

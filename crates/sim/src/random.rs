@@ -147,8 +147,8 @@ mod tests {
         };
         assert_eq!(draws(1, 2, 3), draws(1, 2, 3));
         let all = [draws(1, 2, 3), draws(2, 2, 3), draws(1, 3, 3), draws(1, 2, 4), draws(2, 1, 3)];
-        for (number, one) in all.iter().enumerate() {
-            assert!(all[..number].iter().all(|other| other != one));
+        for (number, draw) in all.iter().enumerate() {
+            assert!(all[..number].iter().all(|earlier| earlier != draw));
         }
     }
 

@@ -103,8 +103,8 @@ mod tests {
         ] {
             let error = std::io::Error::from_raw_os_error(code);
             let message = format!("a: {error}; b: {error}.");
-            let shown = Error::usage(message, "").message;
-            assert_eq!(shown, format!("a: {words}; b: {words}."));
+            let cleaned = Error::usage(message, "").message;
+            assert_eq!(cleaned, format!("a: {words}; b: {words}."));
         }
         assert_eq!(Error::usage("a (os error x", "").message, "a (os error x");
     }

@@ -18,17 +18,18 @@ pub struct LoopGaps {
 /// refill, while another may have stopped looking. `None` below three long gaps.
 pub fn obtained(loops: &[LoopGaps], long_ns: u64) -> Option<f64> {
     let common = *loops.iter().map(|cycle| cycle.window.start()).max()?
-        ..=*loops.iter().map(|one| one.window.end()).min()?;
-    let ends = |one: &LoopGaps| -> Vec<u64> {
-        let long = one.gaps.iter().filter(|(start, end)| end - start >= long_ns);
+        ..=*loops.iter().map(|cycle| cycle.window.end()).min()?;
+    let ends = |cycle: &LoopGaps| -> Vec<u64> {
+        let long = cycle.gaps.iter().filter(|(start, end)| end - start >= long_ns);
         long.map(|(_, end)| *end).filter(|end| common.contains(end)).collect()
     };
-    let refills = loops.iter().map(ends).max_by_key(Vec::len)?;
-    let (from, to) = (*refills.first()?, *refills.last()?);
-    if refills.len() < 3 || to <= from {
+    let replenishments = loops.iter().map(ends).max_by_key(Vec::len)?;
+    let (from, to) = (*replenishments.first()?, *replenishments.last()?);
+    if replenishments.len() < 3 || to <= from {
         return None;
     }
     let lost = |(start, end): &(u64, u64)| (*end).min(to).saturating_sub((*start).max(from)) as f64;
-    let share = |one: &LoopGaps| 1.0 - one.gaps.iter().map(lost).sum::<f64>() / (to - from) as f64;
+    let share =
+        |cycle: &LoopGaps| 1.0 - cycle.gaps.iter().map(lost).sum::<f64>() / (to - from) as f64;
     Some(loops.iter().map(share).sum())
 }

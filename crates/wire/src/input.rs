@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Longest text; scenarios with 65,535 sites are shorter.
 const MAX_BYTES: u64 = 64 << 20;
 /// Between two looks whether a pipe has more.
-const PIPE_LOOK: Duration = Duration::from_millis(1);
+const PIPE_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Reads a file, or a pipe until its writers have closed it. A named pipe that nobody writes to is
 /// empty, and a device that never ends is too long.
@@ -20,7 +20,7 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
         if error.kind() != ErrorKind::WouldBlock {
             return Err(error);
         }
-        std::thread::sleep(PIPE_LOOK);
+        std::thread::sleep(PIPE_CHECK_INTERVAL);
     }
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Error::new(ErrorKind::InvalidData, "it is longer than 64 MiB"));

@@ -318,8 +318,8 @@ def ids_where(holds: Callable[[BenchmarkSpec], object]) -> tuple[str, ...]:
 @cache
 def load() -> Catalog:
     """The catalogue of this package and of the adapters of others."""
-    own, others = _own(), adapters_of_other_packages()
-    more = {adapter.spec.id: adapter.spec for adapter in others}
+    own, third_party = _own(), adapters_of_other_packages()
+    more = {adapter.spec.id: adapter.spec for adapter in third_party}
     return replace(own, benchmarks={**own.benchmarks, **more}) if more else own
 
 
@@ -359,9 +359,9 @@ def _document(name: str) -> Mapping[str, Any]:
     return values
 
 
-def complete(native: Catalog, others: Iterable[BenchmarkSpec]) -> Catalog:
+def complete(native: Catalog, third_party: Iterable[BenchmarkSpec]) -> Catalog:
     """The native benchmarks, `host.boot` after them, then the others."""
-    more = {spec.id: spec for spec in (host_boot(), *others)}
+    more = {spec.id: spec for spec in (host_boot(), *third_party)}
     for spec in (*native.benchmarks.values(), *more.values()):
         check_resource(spec)
     return replace(native, benchmarks={**native.benchmarks, **more})

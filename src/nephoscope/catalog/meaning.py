@@ -142,7 +142,7 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
     "resource": Resource,
     "domain": Domain,
     "request_loop": RequestLoop,
-    "closed_loops": lambda items: tuple(ClosedLoop(**one) for one in items),
-    "aggressor_for": lambda items: tuple(Aggressor(**one) for one in items),
-    "victim_for": lambda items: tuple(Victim(**one) for one in items),
+    "closed_loops": lambda items: tuple(ClosedLoop(**item) for item in items),
+    "aggressor_for": lambda items: tuple(Aggressor(**item) for item in items),
+    "victim_for": lambda items: tuple(Victim(**item) for item in items),
 }

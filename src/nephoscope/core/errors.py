@@ -120,6 +120,10 @@ class StoreError(NephoscopeError):
     """A store that cannot be read or written."""
 
 
+class UnreadableRun(UserWarning):
+    """A run that is left out because its manifest cannot be read; the command line prints it."""
+
+
 class LaterFormat(StoreError):
     """A file of a format version that this program does not read; see `format_versions`."""
 

@@ -193,4 +193,4 @@ WRITTEN_BY_PEOPLE = FORMATS[FORMATS.index(PLAN) :]
 
 def written_by_people(name: str) -> FormatVersion | None:
     """Returns the format of a file that a person wrote, by its name in sentences."""
-    return next((one for one in WRITTEN_BY_PEOPLE if one.name == name), None)
+    return next((version for version in WRITTEN_BY_PEOPLE if version.name == name), None)

@@ -404,10 +404,10 @@ class MetricResult:
         """Round -> its value; the median where a round has several (a baseline gone around)."""
         import statistics
 
-        found: dict[int, list[float]] = {}
+        by_number: dict[int, list[float]] = {}
         for round, value in zip(self.rounds, self.trial_values, strict=False):
-            found.setdefault(round, []).append(value)
-        return {round: statistics.median(values) for round, values in found.items()}
+            by_number.setdefault(round, []).append(value)
+        return {round: statistics.median(values) for round, values in by_number.items()}
 
 
 BUSY_MACHINE = "busy_machine"
@@ -497,7 +497,8 @@ class RunSummary:
     measured rounds, without warm-up. not_converged: lines whose interval stayed wider than the plan
     asked; converged: there are none. precision: headline metrics by the width of their intervals.
     confidence: of every interval.
-    margin: relative difference that counts as equivalent.
+    margin: relative difference that counts as equivalent. partial: why the run has a part of what
+    its plan asked for only; empty for a whole one.
     """
 
     id: str = ""
@@ -524,6 +525,7 @@ class RunSummary:
     precision: Precision = Precision()
     confidence: float = 0.95
     margin: float = 0.03
+    partial: tuple[str, ...] = ()
 
 
 LineKey = tuple[str, str, str, str]

@@ -142,5 +142,5 @@ def common_factors(factor_sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         name: level
         for name, level in first.items()
-        if all(name in other and other[name] == level for other in factor_sets[1:])
+        if all(name in factors and factors[name] == level for factors in factor_sets[1:])
     }

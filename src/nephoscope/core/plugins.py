@@ -26,7 +26,7 @@ def plugins_of(
     group: str,
     kind: type[Plugin],
     names: Callable[[Plugin], Iterable[str]],
-    taken: Iterable[str],
+    used_names: Iterable[str],
     check: Callable[[Plugin], None] = lambda plugin: None,
 ) -> tuple[Plugin, ...]:
     """Returns the objects of a group of entry points, in the order of their names.
@@ -34,7 +34,7 @@ def plugins_of(
     kind: their type. names: of an object, none of which may be among `taken` or of another object.
     check: raises for an object that cannot be used.
     """
-    used = set(taken)
+    used = set(used_names)
     out: list[Plugin] = []
     for point in entry_points(group):
         try:

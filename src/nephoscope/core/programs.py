@@ -69,9 +69,9 @@ def find(
     for another processor.
     """
     machine = machine or platform.machine()
-    given = os.environ.get(variable)
-    if given:
-        return _usable(Path(given), machine, f"{variable} names", command)
+    configured = os.environ.get(variable)
+    if configured:
+        return _usable(Path(configured), machine, f"{variable} names", command)
     package = Path(str(resources.files("nephoscope")))
     packaged = package / "_probe" / f"{machine}-linux" / name
     if packaged.is_file():
@@ -79,8 +79,8 @@ def find(
     built = package.parents[1] / "target" / "release" / name
     if built.is_file():
         return _usable(built, machine, "The source tree has", command)
-    others = sorted(path.parent.name for path in package.glob(f"_probe/*/{name}"))
-    has = f"; this package has it for {', '.join(others)}" if others else ""
+    architectures = sorted(path.parent.name for path in package.glob(f"_probe/*/{name}"))
+    has = f"; this package has it for {', '.join(architectures)}" if architectures else ""
     raise Lacking(
         f"There is no {name} for {machine}{has}.",
         f"Build it in the source tree: `{command}`.",

@@ -91,7 +91,7 @@ class Provisioner(Protocol[Spec, Machines, Removed]):
         what failed on the way.
         """
 
-    def found(self) -> list[Provisioned]:
+    def existing(self) -> list[Provisioned]:
         """Returns everything of which anything is left, by name."""
 
     def open(self, name: str) -> Machines:

@@ -11,13 +11,14 @@ Section
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from nephoscope.report import wording
 
 Entry = TypeVar("Entry")
+Record = TypeVar("Record")
 
 Figure = Mapping[str, Any]
 """A plotly figure as plain data: {"data": […], "layout": {…}}."""
@@ -95,44 +96,28 @@ Cell = str | Strip
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column's title; numeric: aligned right; roomy: left out where there is little room.
+class Column(Generic[Record]):
+    """A column's title and its cell of a record; `columns` has the constructors.
 
-    width: of the page's column, in the height of a letter, so that tables below each other align;
-    0 leaves it to the browser.
+    numeric: aligned right. roomy: left out where there is little room. width: of the page's column,
+    in the height of a letter, so that tables below each other align; 0 leaves it to the browser.
     """
 
     title: str
+    cell: Callable[[Record], Cell]
     numeric: bool = False
     roomy: bool = False
     width: float = 0
-
-    @classmethod
-    def texts(cls, *titles: str) -> tuple[Column, ...]:
-        """Returns columns of text."""
-        return tuple(cls(title) for title in titles)
-
-    @classmethod
-    def numbers(cls, *titles: str) -> tuple[Column, ...]:
-        """Returns columns of numbers."""
-        return tuple(cls(title, numeric=True) for title in titles)
-
-    @classmethod
-    def head(
-        cls, texts: Sequence[str], numbers: Sequence[str], after: Sequence[str] = ()
-    ) -> tuple[Column, ...]:
-        """Returns columns of text, then of numbers, then of text again."""
-        return (*cls.texts(*texts), *cls.numbers(*numbers), *cls.texts(*after))
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells. collapsed: folded away on the page, left out on the terminal.
 
-    Without column titles (`Column("")` throughout) it is a list of facts.
+    Where no column has a title, it is a list of facts.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column[Any], ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     collapsed: bool = False
@@ -189,11 +174,6 @@ def items(
     )
     heading = [Heading(title)] if title else []
     return [*heading, Items(entries, folded)] if entries else []
-
-
-def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """Returns names and values as a list of facts."""
-    return Table((Column(""), Column("", numeric=True)), tuple(rows))
 
 
 def thin(entries: Sequence[Entry], limit: int) -> tuple[Entry, ...]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
-from nephoscope.core.model import MetricResult, RunResult
+from nephoscope.core.model import Estimate, MetricResult, RunResult
 from nephoscope.core.naming import common_factors
 from nephoscope.report import figures, selection, wording
-from nephoscope.report.blocks import Chart, Column, Spark, Table
+from nephoscope.report.blocks import Chart, Spark, Table
+from nephoscope.report.columns import count, estimate, estimates_table, number, spread, table, text
 from nephoscope.report.selection import HistogramKey, Sweep
 
 CDF_ROWS = 60
@@ -43,16 +44,13 @@ def cdf(
     named = [(name, data) for name, data in named if data[0] and (data[0][-1] > 0 or not log)]
     if not named:
         return []
-    curves, rows, brief = [], [], []
+    curves, rows, quantiles = [], [], []
     per_curve = max(6, CDF_ROWS // len(named))
     for name, (values, counts) in named:
         steps = selection.cumulative(values, counts)
         curves.append(_cdf_curve(name, steps, unit, log))
-        rows += [
-            (name, units.format_value(value, unit), _share(share), f"{seen:,}")
-            for value, share, seen in selection.thin_steps(steps, per_curve)[:per_curve]
-        ]
-        brief.append((name, f"{sum(counts):,}", *_quantiles(steps, unit)))
+        rows += [(name, *step) for step in selection.thin_steps(steps, per_curve)[:per_curve]]
+        quantiles.append((name, sum(counts), _quantiles(steps, unit)))
     figure = figures.lines(
         curves,
         figures.Axis(axis, unit, log=log, from_zero=not log),
@@ -61,10 +59,21 @@ def cdf(
         reach=reach,
     )
     most = "longest" if unit == "ns" else "greatest"
-    head = (Column("curve"), *Column.numbers("n", *(name or most for _, name in _QUANTILES)))
-    data = Table((Column("curve"), *Column.numbers(axis, "share", "count")), tuple(rows))
-    quantiles = Table(head, tuple(brief), "Quantiles of all counted events, pooled over trials:")
-    return [Chart(id, title, figure, data, caption, brief=quantiles)]
+    data = table(
+        rows,
+        text("curve", lambda row: row[0]),
+        number(axis, lambda row: row[1], unit),
+        number("share", lambda row: _share(row[2])),
+        count("count", lambda row: row[3]),
+    )
+    brief = table(
+        quantiles,
+        text("curve", lambda row: row[0]),
+        count("n", lambda row: row[1]),
+        *spread((name or most for _, name in _QUANTILES), lambda row: row[2]),
+        caption="Quantiles of all counted events, pooled over trials:",
+    )
+    return [Chart(id, title, figure, data, caption, brief=brief)]
 
 
 def _named_histograms(
@@ -124,35 +133,31 @@ def _quantiles(steps: Sequence[tuple[float, float, int]], unit: str) -> list[str
 
 def dots(metrics: Sequence[MetricResult], *, id: str, title: str, caption: str = "") -> Chart:
     """Values of one unit as dots with their intervals."""
-    names = _distinct_names([(one.metric, one.target, one.factors) for one in metrics])
+    names = _distinct_names([(metric.metric, metric.target, metric.factors) for metric in metrics])
     one_name = len({metric.metric for metric in metrics}) == 1
     estimates = [metric.estimate for metric in metrics]
     unit = estimates[0].unit
-    values = [one.value for one in estimates]
+    values = [estimate.value for estimate in estimates]
     axis = wording.metric_name(metrics[0].metric) if one_name else "value"
     wide = min(values) > 0 and max(values) / min(values) > 30
     # Dots need no zero, and on an axis from zero the intervals of steady figures would vanish.
     ends = figures.ends_of(estimates)
     narrow = min(ends) > 0.7 * max(ends) > 0
     axis += " (axis does not start at 0)" if narrow and not wide else ""
+    named = list(zip(names, estimates, strict=True))
     figure = figures.dots(
-        list(zip(names, estimates, strict=True)),
+        named,
         figures.Axis(axis, unit, log=wide, from_zero=not wide and not narrow),
     )
-    rows = [
-        (name, *wording.estimate_cells(estimate))
-        for name, estimate in zip(names, estimates, strict=True)
-    ]
-    table = Table(estimate_columns("what"), tuple(rows))
-    told = all(metric.headline for metric in metrics)  # in the tables of what is delivered
-    return Chart(id, title, figure, table, caption, repeats=told)
+    repeats = all(metric.headline for metric in metrics)  # in the tables of what is delivered
+    return Chart(id, title, figure, estimates_table(named, "what"), caption, repeats=repeats)
 
 
 def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
     """One chart of dots for each unit among the metrics of a benchmark, percentiles apart."""
     groups = group_by(metrics, lambda metric: (metric.estimate.unit, metric.better.value))
     out = []
-    for number, ((unit, _), own) in enumerate(sorted(groups.items())):
+    for place, ((unit, _), own) in enumerate(sorted(groups.items())):
         names = list(dict.fromkeys(wording.metric_name(metric.metric) for metric in own))
         what = wording.joined(names) if len(names) < 4 else units.quantity_of(unit)
         title = f"{wording.clean(benchmark)}: {what}"
@@ -161,7 +166,7 @@ def by_unit(metrics: Sequence[MetricResult], benchmark: str) -> list[Chart]:
         caption = ""
         if len(own) > MAX_DOTS:
             caption = f"Shows {MAX_DOTS} of {len(own)} results; the tables above list all of them."
-        id = f"dots-{wording.slug(benchmark)}-{number}"
+        id = f"dots-{wording.slug(benchmark)}-{place}"
         out.append(dots(own[:MAX_DOTS], id=id, title=title, caption=caption))
     return out
 
@@ -184,33 +189,36 @@ def _distinct_names(lines: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list
     return names
 
 
-def estimate_columns(*first: str) -> tuple[Column, ...]:
-    """Columns of a table of estimates, behind the columns that say of what."""
-    return (*Column.texts(*first), *Column.numbers("value", "interval", "n"))
-
-
 def sweep_names(sweeps: Sequence[Sweep]) -> list[str]:
     """Names of curves that share one figure: metric, target, factors where they tell them apart."""
     return _distinct_names([(sweep.metric, sweep.target, sweep.fixed) for sweep in sweeps])
 
 
 def sweep_curves(
-    sweeps: Sequence[Sweep], x_text: Callable[[float], str]
-) -> tuple[list[str], list[figures.Curve], tuple[tuple[str, ...], ...]]:
-    """The names of curves that share one figure, the curves, and the rows of their data table.
+    sweeps: Sequence[Sweep], title: str, x_text: Callable[[float], str], name_title: str = "curve"
+) -> tuple[list[str], list[figures.Curve], Table]:
+    """The names of curves that share one figure, the curves, and their data table.
 
-    Points have intervals; a row has curve, level, value, interval and n.
+    Points have intervals. title: of the column of levels; name_title: of that of names.
     """
     names = sweep_names(sweeps)
     curves: list[figures.Curve] = []
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[str, str, Estimate]] = []
     for name, sweep in zip(names, sweeps, strict=True):
-        estimates = [point.estimate for point in sweep.points]
-        points = list(zip(map(x_text, sweep.x), estimates, strict=True))
-        hover = [f"{name}, {place}: {wording.estimate_text(one)}" for place, one in points]
-        curves.append(figures.curve_of(name, sweep.x, estimates, hover))
-        rows += [(name, place, *wording.estimate_cells(one)) for place, one in points]
-    return names, curves, tuple(rows)
+        points = [point.estimate for point in sweep.points]
+        own = [
+            (name, place, point) for place, point in zip(map(x_text, sweep.x), points, strict=True)
+        ]
+        hover = [f"{name}, {place}: {wording.estimate_text(item)}" for _, place, item in own]
+        curves.append(figures.curve_of(name, sweep.x, points, hover))
+        rows += own
+    data = table(
+        rows,
+        text(name_title, lambda row: row[0]),
+        text(title, lambda row: row[1]),
+        *estimate("value", lambda row: row[2]),
+    )
+    return names, curves, data
 
 
 def sweep_spark(name: str, sweep: Sweep, unit: str) -> Spark:

@@ -219,8 +219,10 @@ def lines(
         )
         if any(curve.censored):
             drawn["marker"] = {
-                "symbol": [LOWER_BOUND if one else symbol for one in curve.censored],
-                "size": [12 if one else 6 for one in curve.censored],
+                "symbol": [
+                    LOWER_BOUND if is_censored else symbol for is_censored in curve.censored
+                ],
+                "size": [12 if is_censored else 6 for is_censored in curve.censored],
             }
         if curve.step:
             drawn["line"]["shape"] = "hv"
@@ -284,13 +286,20 @@ def error_bars(
 
 def interval_bars(estimates: Sequence[Estimate]) -> dict[str, Any]:
     """Returns the intervals of estimates as error bars."""
-    values = [one.value for one in estimates]
-    return error_bars(values, [one.low for one in estimates], [one.high for one in estimates])
+    values = [estimate.value for estimate in estimates]
+    return error_bars(
+        values, [estimate.low for estimate in estimates], [estimate.high for estimate in estimates]
+    )
 
 
 def ends_of(estimates: Sequence[Estimate]) -> list[float]:
     """Returns values and bounds of estimates, all of which an axis has to hold."""
-    return [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
+    return [
+        end
+        for estimate in estimates
+        for end in (estimate.value, estimate.low, estimate.high)
+        if end is not None
+    ]
 
 
 def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
@@ -299,7 +308,7 @@ def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
     names, estimates = [name for name, _ in rows], [estimate for _, estimate in rows]
     drawn = trace(
         "",
-        [one.value for one in estimates],
+        [estimate.value for estimate in estimates],
         range(len(rows)),
         [f"{name}: {wording.estimate_text(estimate)}" for name, estimate in rows],
         marker={"color": colour, "symbol": symbol, "size": 9},

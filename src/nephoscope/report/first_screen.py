@@ -50,7 +50,7 @@ def _command(run: RunSummary) -> str:
 def _findings(result: RunResult, limit: int) -> list[Block]:
     """Returns the gravest findings without their evidence."""
     # The summary above begins with the one on a busy machine.
-    every = [one for one in findings.merged(result) if one.id != BUSY_MACHINE]
+    every = [finding for finding in findings.merged(result) if finding.id != BUSY_MACHINE]
     if not every:
         return [Sentence(f"No anomalies found in {wording.plural(len(result.metrics), 'metric')}.")]
     items = [

@@ -24,11 +24,11 @@ CAUSES: dict[str, tuple[str, str]] = {
 
 def style(index: int) -> tuple[str, str, str]:
     """Colour, dash and symbol of the n-th curve; 36 pairs of colour and dash before one repeats."""
-    turn = index // len(COLOURS)
+    cycle = index // len(COLOURS)
     return (
         COLOURS[index % len(COLOURS)],
-        DASHES[(index + turn) % len(DASHES)],
-        SYMBOLS[(index + turn) % len(SYMBOLS)],
+        DASHES[(index + cycle) % len(DASHES)],
+        SYMBOLS[(index + cycle) % len(SYMBOLS)],
     )
 
 

@@ -17,8 +17,9 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, MetricResult, RunResult, factors_key
-from nephoscope.report import charts, selection, summary, wording
-from nephoscope.report.blocks import Column, Item, Items, Section, Sentence, Table
+from nephoscope.report import selection, summary, wording
+from nephoscope.report.blocks import Item, Items, Section, Sentence
+from nephoscope.report.columns import estimate, number, table, text
 from nephoscope.stats import facts
 
 MIN_MACHINES = 5
@@ -141,14 +142,18 @@ def section_of(
     """Returns the comparison of a machine with this fingerprint with those of its class."""
     architecture = facts.text(known, "kernel.arch") or "an unknown architecture"
     cpus = _cpus(known)
-    alike = [one for one in machines if (one.architecture, one.cpus) == (architecture, cpus)]
+    alike = [
+        machine
+        for machine in machines
+        if (machine.architecture, machine.cpus) == (architecture, cpus)
+    ]
     listed = [metric for metric in result.metrics if any(_line(metric) in m.medians for m in alike)]
     chosen = summary.choose(listed)
     if not chosen and not result.run.plan.startswith("survey"):
         return None
     of_class = f"{wording.clean(architecture)} with {wording.plural(cpus, 'CPU')}"
     surveys = sum(machine.surveys for machine in machines)
-    until = max((one.date for one in machines), default="no date")
+    until = max((machine.date for machine in machines), default="no date")
     size = f"{wording.plural(len(machines), 'machine')} ({wording.plural(surveys, 'survey')}"
     sentence = (
         f"The reference data has {size}, until {until}); "
@@ -161,18 +166,21 @@ def section_of(
         )
     if not chosen:
         return Section("reference", "Reference values", (Sentence(sentence),))
-    head = (
-        *charts.estimate_columns("result"),
-        *Column.numbers("reference", "range"),
-        *([Column("rank")] if ranked else []),
-    )
-    rows = tuple(_row(label, setting, metric, alike, ranked) for label, setting, metric in chosen)
     caption = (
         "Reference: median of the machines' medians; range: their minimum and maximum, of a single "
         "machine those of its surveys."
     )
-    sources = Items(tuple(Item(_source(one)) for one in alike))
-    blocks = (Sentence(sentence), Table(head, rows, caption), sources)
+    sources = Items(tuple(Item(_source(reference)) for reference in alike))
+    rows = table(
+        [(figure, _medians(figure[2], alike)) for figure in chosen],
+        text("result", lambda row: f"{row[0][0]} ({row[0][1]})" if row[0][1] else row[0][0]),
+        *estimate("value", lambda row: row[0][2].estimate),
+        number("reference", lambda row: _reference(row[0][2], row[1], alike)[0]),
+        number("range", lambda row: _reference(row[0][2], row[1], alike)[1]),
+        *([text("rank", lambda row: _rank(row[0][2], row[1]))] if ranked else []),
+        caption=caption,
+    )
+    blocks = (Sentence(sentence), rows, sources)
     return Section("reference", "Reference values", blocks)
 
 
@@ -187,23 +195,22 @@ def _source(machine: ReferenceMachine) -> str:
     return wording.clean(f"{what} ({when}): {machine.notes}")
 
 
-def _row(
-    label: str, setting: str, metric: MetricResult, alike: Sequence[ReferenceMachine], ranked: bool
-) -> tuple[str, ...]:
-    every = [one.medians[_line(metric)] for one in alike if _line(metric) in one.medians]
-    medians = [statistics.median(surveys) for surveys in every]
-    spread = medians if len(medians) > 1 else every[0]
-    unit = metric.estimate.unit
+def _medians(metric: MetricResult, alike: Sequence[ReferenceMachine]) -> list[float]:
+    line = _line(metric)
+    return [statistics.median(item.medians[line]) for item in alike if line in item.medians]
+
+
+def _reference(
+    metric: MetricResult, medians: Sequence[float], alike: Sequence[ReferenceMachine]
+) -> tuple[str, str]:
+    """Returns the median of the machines and their range; of a single one that of its surveys."""
+    line = _line(metric)
+    surveys = next(item.medians[line] for item in alike if line in item.medians)
+    spread = medians if len(medians) > 1 else surveys
     middle = statistics.median(medians)
-    ends = units.format_interval(middle, min(spread), max(spread), unit)
+    ends = units.format_interval(middle, min(spread), max(spread), metric.estimate.unit)
     reference, _, span = ends.partition("[")
-    return (
-        f"{label} ({setting})" if setting else label,
-        *wording.estimate_cells(metric.estimate),
-        reference.strip(),
-        f"[{span}",
-        *([_rank(metric, medians)] if ranked else []),
-    )
+    return reference.strip(), f"[{span}"
 
 
 def _rank(metric: MetricResult, medians: Sequence[float]) -> str:
@@ -211,6 +218,9 @@ def _rank(metric: MetricResult, medians: Sequence[float]) -> str:
     low, high = metric.estimate.low, metric.estimate.high
     if low is None or high is None or metric.better is Better.NONE:
         return "–"
-    below, above = (sum(one < low for one in medians), sum(one > high for one in medians))
+    below, above = (
+        sum(median < low for median in medians),
+        sum(median > high for median in medians),
+    )
     better, worse = (below, above) if metric.better is Better.HIGHER else (above, below)
     return f"better than {better}, worse than {worse} of {len(medians)}"

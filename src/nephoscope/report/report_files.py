@@ -54,7 +54,7 @@ def terminal(result: RunResult, *, colour: bool, width: int, full: bool = True) 
 
 def title(result: RunResult) -> str:
     """Returns the title of the report, with the name of the measured machine."""
-    if result.metrics and all(one.benchmark.startswith("sim.") for one in result.metrics):
+    if result.metrics and all(metric.benchmark.startswith("sim.") for metric in result.metrics):
         return "Simulation report"
     names = [wording.clean(name) for name in selection.target_names(result)]
     host = wording.clean(result.run.host)
@@ -85,8 +85,8 @@ def document(result: RunResult) -> dict[str, Any]:
         for entry, part in feature.contributing(result.parts)
         if entry.analyse
     }
-    found: dict[str, Any] = documents.to_json(result)
-    return documents.versioned({**found, **parts})
+    values: dict[str, Any] = documents.to_json(result)
+    return documents.versioned({**values, **parts})
 
 
 def document_record() -> type[Any]:

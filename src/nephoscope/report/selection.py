@@ -75,8 +75,8 @@ def sweeps(metrics: Iterable[MetricResult], factor: str, *, at_least: int = 2) -
     for (benchmark, name, target, rest_key), points in groups.items():
         points.sort(key=lambda point: point[0])
         if len({x for x, _ in points}) >= at_least:
-            xs, found = zip(*points, strict=True)
-            out.append(Sweep(benchmark, name, target, json.loads(rest_key), xs, found))
+            xs, ys = zip(*points, strict=True)
+            out.append(Sweep(benchmark, name, target, json.loads(rest_key), xs, ys))
     return out
 
 
@@ -162,8 +162,8 @@ def histogram_keys(
 
 def key_factors(key: HistogramKey) -> dict[str, Any]:
     """The factors of a histogram's or a series' key."""
-    found = json.loads(key[3]) if key[3] else {}
-    return found if isinstance(found, dict) else {}
+    factors = json.loads(key[3]) if key[3] else {}
+    return factors if isinstance(factors, dict) else {}
 
 
 def merge_histograms(

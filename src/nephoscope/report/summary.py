@@ -78,10 +78,12 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
     blocks += described
     if not blocks:
         blocks.append(Sentence("This run has no measurements yet.", lead=True))
+    if partial := wording.partial_text(result.run):
+        blocks.insert(0, Sentence(partial, lead=True))
     blocks += [
         Sentence(wording.clean(sentence), lead=True)
         for sentence in dict.fromkeys(
-            one.sentence for one in result.findings if one.id == BUSY_MACHINE
+            finding.sentence for finding in result.findings if finding.id == BUSY_MACHINE
         )
     ]
     return [*blocks, *_headline(result, figures)]
@@ -110,7 +112,7 @@ def _headline(result: RunResult, figures: int) -> list[Block]:
 def _machine_sentences(result: RunResult, limit: int) -> list[str]:
     """Returns a sentence for each different machine; alike machines share one."""
     every = selection.target_names(result)
-    simulated = [one for one in every if facts.is_simulated(result.fingerprints.get(one))]
+    simulated = [target for target in every if facts.is_simulated(result.fingerprints.get(target))]
     real = (target for target in every if target not in simulated)
     alike = group_by(real, lambda target: _description(result.fingerprints.get(target)))
     out = [_simulated(result, simulated)] if simulated else []

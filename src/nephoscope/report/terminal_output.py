@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -71,9 +72,9 @@ def _is_shown(block: Block) -> bool:
 
 def _says_something(section: Section) -> bool:
     """Returns whether a section has content besides its introduction."""
-    shown = [block for block in section.blocks if _is_shown(block)]
+    printed_blocks = [block for block in section.blocks if _is_shown(block)]
     left_out = any(isinstance(block, Chart | Table) for block in section.blocks)
-    return not left_out or any(not isinstance(block, Sentence) for block in shown)
+    return not left_out or any(not isinstance(block, Sentence) for block in printed_blocks)
 
 
 def _print(console: Console, block: Block) -> None:
@@ -128,8 +129,8 @@ def _print_tiles(console: Console, block: Tiles) -> None:
     for _ in head:
         grid.add_column(justify="right", no_wrap=True)
     numbers = [(tile.value, tile.interval, tile.n) for tile in block.tiles]
-    taken = sum(2 + max(map(cell_len, column)) for column in zip(head, *numbers, strict=True))
-    room = max(_MIN_TEXT, console.width - 2 - taken)
+    used_width = sum(2 + max(map(cell_len, column)) for column in zip(head, *numbers, strict=True))
+    room = max(_MIN_TEXT, console.width - 2 - used_width)
     console.print()
     grid.add_row("", *(Text(title, style="dim") for title in head))
     for tile, (value, interval, n) in zip(block.tiles, numbers, strict=True):
@@ -154,7 +155,7 @@ def _print_chart(console: Console, chart: Chart) -> None:
     elif not chart.sparks:
         table = chart.table
         rows = thin(table.rows, _CHART_ROWS)
-        print_table(console, Table(table.columns, rows))
+        print_table(console, replace(table, rows=rows, caption=""))
         if len(rows) < len(table.rows):
             note = f"{len(rows)} of {len(table.rows)} rows; the HTML report has all of them."
             console.print(_indented(note, "dim"))

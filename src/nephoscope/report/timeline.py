@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nephoscope.core import units
-from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report import figures, palette
+from nephoscope.report.blocks import Chart, Table
+from nephoscope.report.columns import number, table, text
 
 LEAST_GAP_NS = 1e6
 """A shorter gap is an interrupt, not a decision of a scheduler."""
@@ -46,19 +47,15 @@ def strip(
     names: of a group and a lane in the tables.
     """
     span = units.format_value(max(lane.span_ns for lane in lanes), "ns")
-    text = Table(
-        Column.texts(*names, f"the first {span}"),
-        tuple(
-            (
-                lane.group if not index or lanes[index - 1].group != lane.group else "",
-                lane.name,
-                _as_text(lane),
-            )
-            for index, lane in enumerate(lanes)
-        ),
+    brief = table(
+        lanes,
+        text(names[0], lambda lane: lane.group),
+        text(names[1], lambda lane: lane.name),
+        text(f"the first {span}", _as_text),
+        grouped=1,
     )
     figure = {"data": _running(lanes), "layout": _layout(lanes)}
-    return Chart(id, title, figure, _gap_table(lanes, names), caption, brief=text)
+    return Chart(id, title, figure, _gap_table(lanes, names), caption, brief=brief)
 
 
 def _running(lanes: Sequence[Lane]) -> list[dict[str, object]]:
@@ -120,19 +117,13 @@ def _as_text(lane: Lane) -> str:
 
 
 def _gap_table(lanes: Sequence[Lane], names: tuple[str, str]) -> Table:
-    rows = [
-        (
-            lane.group,
-            lane.name,
-            units.format_value(start, "ns", 4),
-            units.format_value(end - start, "ns"),
-            wording.clean(cause),
-        )
-        for lane in lanes
-        for start, end, cause in lane.gaps
-        if end - start >= LEAST_GAP_NS
-    ]
-    head = Column.head(names, ("start of gap", "for"), ("cause",))
-    return Table(
-        head, tuple(rows[:_ROWS]), f"Gaps of at least 1 ms, {min(_ROWS, len(rows))} of {len(rows)}"
+    gaps = [(lane, gap) for lane in lanes for gap in lane.gaps if gap[1] - gap[0] >= LEAST_GAP_NS]
+    return table(
+        gaps[:_ROWS],
+        text(names[0], lambda row: row[0].group),
+        text(names[1], lambda row: row[0].name),
+        number("start of gap", lambda row: row[1][0], "ns", 4),
+        number("for", lambda row: row[1][1] - row[1][0], "ns"),
+        text("cause", lambda row: row[1][2]),
+        caption=f"Gaps of at least 1 ms, {min(_ROWS, len(gaps))} of {len(gaps)}",
     )

@@ -7,7 +7,8 @@ import statistics
 from nephoscope.core import units
 from nephoscope.core.model import MetricResult, RunResult
 from nephoscope.report import figures, selection, summary, wording
-from nephoscope.report.blocks import Chart, Column, Section, Table
+from nephoscope.report.blocks import Chart, Section
+from nephoscope.report.columns import number, table, text
 from nephoscope.results import feature
 
 MIN_TRIALS = 3
@@ -25,7 +26,7 @@ def build(result: RunResult) -> Section | None:
     if any(entry.name in OWN_CHARTS for entry, _ in feature.contributing(result.parts)):
         return None
     several = len(selection.target_names(result)) > 1
-    curves, rows = [], []
+    drawn: list[tuple[str, str, figures.Curve]] = []
     chosen = summary.headline_figures(result, summary.MAX_TILES)
     labels = [label for label, _, _ in chosen]
     for label, setting, metric in chosen:
@@ -34,16 +35,21 @@ def build(result: RunResult) -> Section | None:
             name += f" ({setting})"
         curve = _curve(name, metric)
         if curve is not None:
-            curves.append(curve)
-            lowest, highest = (wording.percent(end, 3) for end in (min(curve.y), max(curve.y)))
-            rows.append((name, setting, str(len(curve.y)), lowest, highest))
-    if not curves:
+            drawn.append((name, setting, curve))
+    if not drawn:
         return None
+    curves = [curve for _, _, curve in drawn]
     figure = figures.lines(
         curves, figures.Axis("round", "count"), figures.Axis("relative to the median", "ratio")
     )
-    head = (*Column.texts("result", "setting"), *Column.numbers("n", "minimum", "maximum"))
-    data = Table(head, tuple(rows))
+    data = table(
+        drawn,
+        text("result", lambda row: row[0]),
+        text("setting", lambda row: row[1]),
+        number("n", lambda row: len(row[2].y)),
+        number("minimum", lambda row: min(row[2].y), "ratio"),
+        number("maximum", lambda row: max(row[2].y), "ratio"),
+    )
     title = "Headline results over the run"
     chart = Chart("headline-trials", title, figure, data, _CAPTION, repeats=True)
     return Section("stability", "Stability", (chart,))

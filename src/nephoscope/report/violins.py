@@ -31,12 +31,12 @@ def violins(
 ) -> dict[str, Any]:
     """Returns a violin for each group: places from left to right, one colour per phase."""
     data = [
-        _trace(places, at, one, y, first=one is own[0])
+        _trace(places, at, group, y, first=group is own[0])
         for at, phase in enumerate(phases)
-        for own in [[one for one in groups if one.phase == phase]]
-        for one in own
+        for own in [[member for member in groups if member.phase == phase]]
+        for group in own
     ]
-    every = [value for one in groups for value in one.values]
+    every = [value for group in groups for value in group.values]
     ticks = figures.named_ticks(
         places,
         ticktext=[f"{heat_maps.wrapped(place)}<br>{_counts(place, groups)}" for place in places],
@@ -61,8 +61,8 @@ def _with_room(values: Sequence[float]) -> list[float]:
 
 def _counts(place: str, groups: Sequence[ViolinGroup]) -> str:
     """'n 10', or 'n 9 to 10' where the phases of a place have not equally many values."""
-    found = sorted({len(one.values) for one in groups if one.place == place})
-    return f"n {found[0]}" if len(found) == 1 else f"n {found[0]} to {found[-1]}"
+    sizes = sorted({len(group.values) for group in groups if group.place == place})
+    return f"n {sizes[0]}" if len(sizes) == 1 else f"n {sizes[0]} to {sizes[-1]}"
 
 
 def _trace(

@@ -9,7 +9,14 @@ from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
-from nephoscope.core.model import Consistency, Estimate, MetricResult, Precision, RunResult
+from nephoscope.core.model import (
+    Consistency,
+    Estimate,
+    MetricResult,
+    Precision,
+    RunResult,
+    RunSummary,
+)
 from nephoscope.core.naming import bytes_text as bytes_text
 from nephoscope.core.naming import clean as clean
 from nephoscope.core.naming import factors_text as factors_text
@@ -156,11 +163,11 @@ def excluded_rows(result: RunResult) -> list[str]:
     several = len(result.run.targets) > 1
     return [
         clean(
-            f"{one.benchmark} ({factors_text(one.factors) or 'no factors'})"
-            f"{f' on {one.target}' if several else ''}: no result, {plural(one.trials, 'trial')} "
-            f"excluded: {one.reason}."
+            f"{setting.benchmark} ({factors_text(setting.factors) or 'no factors'})"
+            f"{f' on {setting.target}' if several else ''}: no result, "
+            f"{plural(setting.trials, 'trial')} excluded: {setting.reason}."
         )
-        for one in excluded_settings(result)
+        for setting in excluded_settings(result)
     ]
 
 
@@ -193,14 +200,23 @@ def by_kind(warnings: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
+def partial_text(run: RunSummary) -> str:
+    """Returns that results are partial, and why: 'Partial results: …'; '' for a whole run."""
+    return clean(f"Partial results: {'; '.join(run.partial)}.") if run.partial else ""
+
+
 def run_line(result: RunResult) -> str:
-    """Returns numbers of trials, confidence, seed and identifier of a run, below its results."""
+    """Returns numbers of trials, confidence, seed and identifier of a run, below its results.
+
+    Above them stands why a run is partial.
+    """
     trials = result.run.trials
     noun = "imported figure" if result.run.targets == ("imported",) else "valid trial"
-    return (
+    counts = (
         f"{plural(trials.valid, noun)}, {trials.invalid + trials.failed} excluded; confidence "
         f"{100 * result.run.confidence:g} %; seed {result.run.seed}; run {result.run.id}"
     )
+    return "\n".join(filter(None, (partial_text(result.run), counts)))
 
 
 def amount(value: float, currency: str) -> str:

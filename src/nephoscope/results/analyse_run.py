@@ -28,6 +28,7 @@ from nephoscope.measure.plans import plan_of
 from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
 from nephoscope.results.lines import LineId, Wanted
+from nephoscope.results.partial import partial_reasons
 from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
@@ -122,7 +123,7 @@ def _metrics(
     wanted = _WantedOf(run)
     out: list[tuple[tuple[int, int], MetricResult]] = []
     refused: list[str] = []
-    models = {str(one["name"]) for one in run.manifest.targets if one.get("kind") == "sim"}
+    models = {str(target["name"]) for target in run.manifest.targets if target.get("kind") == "sim"}
     single = groups = lines.group_scalars(values, place)
     by_key = lines.group_histograms(distributions, place)
     if wanted.rounds_of_boot > 1:
@@ -148,7 +149,7 @@ def _metrics(
     merged: Histograms = {}
     for key, distribution in by_key.items():
         headline = key.metric in wanted(key, distribution.trial).headline
-        found, reason = lines.percentile_lines(
+        metrics, reason = lines.percentile_lines(
             key,
             distribution,
             confidence=confidence,
@@ -156,7 +157,7 @@ def _metrics(
             simulated=key.target in models,
             prior=priors[key],
         )
-        out.extend((wanted.order(key, distribution.trial), line) for line in found)
+        out.extend((wanted.order(key, distribution.trial), line) for line in metrics)
         refused += [reason] if reason else []
         distinct, numbers = histograms.merge(distribution.values)
         merged[key.benchmark, key.metric, key.target, key.factors] = (
@@ -296,4 +297,5 @@ def _summary(
         precision=precision(metrics),
         confidence=confidence,
         margin=float(manifest.margin or 0.03),
+        partial=partial_reasons(run),
     )

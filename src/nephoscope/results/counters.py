@@ -68,8 +68,8 @@ def analyse(data: RunData) -> TrialCounters:
 
 
 def _line(target: str, records: list[TrialRecord], key: str, name: str, unit: str) -> CounterLine:
-    found = [facts.number(record.counters, key) for record in records]
-    values = [value for value in found if value is not None]
+    readings = [facts.number(record.counters, key) for record in records]
+    values = [value for value in readings if value is not None]
     why = None if values else "not shown by this machine"
     if not values and key.startswith(SPARE):
         reasons = [str(text) for record in records if (text := record.counters.get(MISSING))]

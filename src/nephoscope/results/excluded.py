@@ -41,7 +41,9 @@ def excluded_settings(result: RunResult) -> list[ExcludedSetting]:
         for (benchmark, target, _), own in groups.items()
     ]
     return [
-        one
-        for one in settings
-        if not any(line.target == one.target and one.is_setting_of(line) for line in result.metrics)
+        setting
+        for setting in settings
+        if not any(
+            line.target == setting.target and setting.is_setting_of(line) for line in result.metrics
+        )
     ]

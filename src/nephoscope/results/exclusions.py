@@ -83,13 +83,13 @@ def excluded_trials(run: StoredRun, records: Iterable[TrialRecord]) -> ExcludedT
         return NONE
     trials = {record.key.name for record in excluded}
 
-    def is_asked(record: TrialRecord) -> bool:
+    def is_counted(record: TrialRecord) -> bool:
         return counts(record) or record.key.name in trials
 
     return ExcludedTrials(
         excluded,
-        query.trial_medians(run, trials=is_asked),
-        query.histograms(run, trials=is_asked),
+        query.trial_medians(run, trials=is_counted),
+        query.histograms(run, trials=is_counted),
     )
 
 

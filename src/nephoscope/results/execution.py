@@ -65,10 +65,10 @@ class LoadUse:
 
 @dataclass(frozen=True, slots=True)
 class LostTarget:
-    """A target that did not answer. given_up: it was not tried again; trials: that it cost."""
+    """A target that did not answer. is_abandoned: it was not tried again; trials: that it cost."""
 
     target: str
-    given_up: bool
+    is_abandoned: bool
     trials: int
     sentence: str
 
@@ -145,13 +145,13 @@ def _machine(data: RunData, target: str) -> str:
 
 
 def _phases(records: Sequence[TrialRecord]) -> tuple[PhaseTime, ...]:
-    found: dict[tuple[str, str], list[tuple[int, bool]]] = {}
+    spans_of: dict[tuple[str, str], list[tuple[int, bool]]] = {}
     for record in records:
         reached = [phase for phase in PHASES if phase in record.timeline]
         for phase in reached:
             start_ns, end_ns = record.timeline[phase]
             failed = record.status is TrialStatus.FAILED and phase == reached[-1]
-            found.setdefault((record.benchmark, phase), []).append((end_ns - start_ns, failed))
+            spans_of.setdefault((record.benchmark, phase), []).append((end_ns - start_ns, failed))
     return tuple(
         PhaseTime(
             benchmark=benchmark,
@@ -162,7 +162,7 @@ def _phases(records: Sequence[TrialRecord]) -> tuple[PhaseTime, ...]:
             longest_ns=max(span for span, _ in spans),
             failed=sum(failed for _, failed in spans),
         )
-        for (benchmark, phase), spans in found.items()
+        for (benchmark, phase), spans in spans_of.items()
     )
 
 
@@ -186,16 +186,18 @@ def _skew(records: Sequence[TrialRecord]) -> Skew | None:
 
 
 def _loads(records: Sequence[TrialRecord]) -> tuple[LoadUse, ...]:
-    found: dict[tuple[str, str, str], dict[tuple[int, int, float], tuple[bool, float | None]]] = {}
+    trials_of: dict[
+        tuple[str, str, str], dict[tuple[int, int, float], tuple[bool, float | None]]
+    ] = {}
     for record in records:
         once = (record.key.round, record.key.setting, record.started_at)
         for load in record.loads:
             key = (str(load["name"]), str(load["benchmark"]), str(load["target"]))
             who = f"the load '{key[0]}' ({key[1]} on {key[2]})"
             died = any(reason.startswith(who) for reason in record.reasons)
-            found.setdefault(key, {})[once] = (died, load.get("covered_ratio"))
+            trials_of.setdefault(key, {})[once] = (died, load.get("covered_ratio"))
     uses = []
-    for (name, benchmark, target), trials in found.items():
+    for (name, benchmark, target), trials in trials_of.items():
         covered = [ratio for died, ratio in trials.values() if ratio is not None and not died]
         uses.append(
             LoadUse(
@@ -211,19 +213,19 @@ def _loads(records: Sequence[TrialRecord]) -> tuple[LoadUse, ...]:
 
 
 def _lost(manifest: RunManifest, records: Sequence[TrialRecord]) -> tuple[LostTarget, ...]:
-    given_up: Mapping[str, str] = manifest.lost
+    abandoned: Mapping[str, str] = manifest.lost
     trials: dict[str, int] = {}
-    words: dict[str, str] = dict(given_up)
+    words: dict[str, str] = dict(abandoned)
     for record in records:
         if record.failure_name != LOST or not record.reasons:
             continue
         # "in phase start: b is gone: …", "not tried: b is gone: …"
         _, _, rest = record.reasons[0].partition(": ")
-        name, found, sentence = rest.partition(" is gone: ")
-        if found:
+        name, separator, sentence = rest.partition(" is gone: ")
+        if separator:
             trials[name] = trials.get(name, 0) + 1
             words.setdefault(name, sentence)
     return tuple(
-        LostTarget(name, name in given_up, trials.get(name, 0), sentence)
+        LostTarget(name, name in abandoned, trials.get(name, 0), sentence)
         for name, sentence in words.items()
     )

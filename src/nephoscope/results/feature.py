@@ -106,8 +106,8 @@ def command_name(reference: str) -> str:
 def features() -> tuple[Feature, ...]:
     """Returns all features in the order of the program, those of other packages after its own."""
     own: tuple[Feature, ...] = load(f"{PROGRAM}:FEATURES")
-    taken = {name for entry in own for name in _names(entry)}
-    return (*own, *plugins.plugins_of(GROUP, Feature, _names, taken, _import_all))
+    used_names = {name for entry in own for name in _names(entry)}
+    return (*own, *plugins.plugins_of(GROUP, Feature, _names, used_names, _import_all))
 
 
 def analysed() -> list[Feature]:
@@ -118,7 +118,11 @@ def analysed() -> list[Feature]:
 def _names(entry: Feature) -> list[str]:
     """Names that only one feature may have."""
     sections = [f"section {section.name}" for section in entry.sections]
-    return [entry.name, *sections, *(f"command {command_name(one)}" for one in entry.commands)]
+    return [
+        entry.name,
+        *sections,
+        *(f"command {command_name(command)}" for command in entry.commands),
+    ]
 
 
 def _import_all(entry: Feature) -> None:

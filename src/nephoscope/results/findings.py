@@ -82,10 +82,12 @@ def findings(
             parts=parts,
             series={key: value for key, value in (series or {}).items() if key[2] == target},
         )
-        found = _judge(case, rules)
+        judged = _judge(case, rules)
         if len(targets) > 1:
-            found = [replace(one, sentence=f"{target}: {one.sentence}") for one in found]
-        out += found
+            judged = [
+                replace(finding, sentence=f"{target}: {finding.sentence}") for finding in judged
+            ]
+        out += judged
     return tuple(gravest_first(out))
 
 
@@ -103,6 +105,8 @@ def _judge(case: TargetEvidence, rules: Sequence[Rule]) -> list[Finding]:
     if unchecked:
         what = "One check was" if len(unchecked) == 1 else f"{len(unchecked)} checks were"
         sentence = f"{what} skipped: the required counters are unavailable on this host."
-        reasons = tuple(f"{one.what}: {one.reason}" for one in unchecked)
+        reasons = tuple(
+            f"{unchecked_value.what}: {unchecked_value.reason}" for unchecked_value in unchecked
+        )
         out.append(Finding("unchecked", Severity.INFO, sentence, reasons))
     return out

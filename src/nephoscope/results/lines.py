@@ -285,7 +285,7 @@ def trial_percentiles(
     if any(histograms.is_censored(*pair, quantile) for pair in pairs):
         return []
     merged = [histograms.merge([trial]) for trial in trials]
-    return [histograms.quantile_of_counts(*one, quantile) for one in merged]
+    return [histograms.quantile_of_counts(*histogram, quantile) for histogram in merged]
 
 
 def _convergence(
@@ -293,7 +293,7 @@ def _convergence(
 ) -> list[str]:
     if wanted.relative_half_width is None:
         return []
-    look = stopping.look(
+    decision = stopping.decide(
         values,
         n_min=wanted.n_min,
         n_max=wanted.n_max,
@@ -311,8 +311,8 @@ def _convergence(
     if ratio is not None and not narrow and round(ratio, 3) <= wanted.relative_half_width:
         reached = f"±{100 * ratio:.4g} %"
     noise = ""
-    if look.noise_ratio is not None and len(values) > 1:
-        noise = f", noise of one trial {100 * look.noise_ratio:.1f} %"
+    if decision.noise_ratio is not None and len(values) > 1:
+        noise = f", noise of one trial {100 * decision.noise_ratio:.1f} %"
     wished = f"at least {least} trials" if narrow else f"±{wanted.relative_half_width * 100:g} %"
     return [
         f"{names.NOT_CONVERGED}: {reached} after {plural(len(values), 'trial')}, wanted "

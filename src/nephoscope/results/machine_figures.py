@@ -58,11 +58,18 @@ class MachineFigures:
 
     def knees(self, key: LineKey) -> tuple[Knee, ...]:
         """Returns the memory levels of a line without its length; none where it is no ladder."""
-        return next((one.knees for one in self.memory_levels if _key(one) == key), ())
+        return next(
+            (
+                memory_level.knees
+                for memory_level in self.memory_levels
+                if _key(memory_level) == key
+            ),
+            (),
+        )
 
     def efficiency(self, key: LineKey) -> Mapping[int, Estimate]:
         """Returns the efficiencies of a line without its number of threads."""
-        return next((one.efficiency for one in self.scaling if _key(one) == key), {})
+        return next((scaling.efficiency for scaling in self.scaling if _key(scaling) == key), {})
 
 
 def _key(line: MemoryLevels | ThreadScaling) -> LineKey:

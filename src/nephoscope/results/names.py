@@ -29,8 +29,12 @@ def doubts(metric: MetricResult) -> list[str]:
     A wide interval or none is no such reason, because it says so itself.
     """
     texts = (*metric.warnings, metric.estimate.note)
-    sentences = (one for text in texts for one in re.split(r"(?<=\.) (?=[A-Z])", text))
-    return [one for one in dict.fromkeys(sentences) if one and not one.startswith(_ROUTINE)]
+    sentences = (sentence for text in texts for sentence in re.split(r"(?<=\.) (?=[A-Z])", text))
+    return [
+        sentence
+        for sentence in dict.fromkeys(sentences)
+        if sentence and not sentence.startswith(_ROUTINE)
+    ]
 
 
 def percentile_metric(metric: str, unit: str, quantile: float) -> str:

@@ -170,7 +170,7 @@ def samples(
             continue
         points += len(chosen)
         unit = chosen[0]["unit"]
-        shown = chosen if points <= MAX_POINTS else []
+        drawn_rows = chosen if points <= MAX_POINTS else []
         rows.append(
             {
                 "trial": record.key.name,
@@ -181,7 +181,7 @@ def samples(
                 "elapsed_ns": record.elapsed_ns,
                 "metric": chosen[0]["metric"],
                 "samples": len(chosen),
-                "points": [[row["at_ns"], row["value"], row["count"]] for row in shown],
+                "points": [[row["at_ns"], row["value"], row["count"]] for row in drawn_rows],
             }
         )
     return document({"run": run, "unit": unit, "samples": points, "trials": rows})

@@ -28,7 +28,7 @@ from nephoscope.store import RUNNING, StoredRun
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LOOK_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 KEEP_EVENTS = 2000
 MAX_READERS = 100
 MAX_TRIALS_READ = 200
@@ -63,7 +63,7 @@ class RunFiles:
         self._is_first = True
         self._spent_s = 0.0
 
-    def look(self) -> list[tuple[str, Mapping[str, Any]]]:
+    def new_events(self) -> list[tuple[str, Mapping[str, Any]]]:
         """Returns kind and content of the new events; the last one is `end` once the run ended."""
         self._run.reread()
         state = self._run.status  # before the files: what is written later, the next look sees
@@ -188,7 +188,7 @@ class _Followed:
         number = 0
         while not self.has_ended:
             try:
-                added = await asyncio.to_thread(self.files.look)
+                added = await asyncio.to_thread(self.files.new_events)
             except Exception as error:  # whatever it is, the readers must not wait for ever
                 added = [("problem", {"error": str(error)}), ("end", {"state": "unreadable"})]
             if added:
@@ -199,7 +199,7 @@ class _Followed:
                 async with self.changed:
                     self.changed.notify_all()
             if not self.has_ended:
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(POLL_INTERVAL_S)
 
 
 class Live:

@@ -206,8 +206,8 @@ def _paths_of_commands() -> dict[str, Any]:
                 "operationId": f"command_{name.replace(' ', '_').replace('-', '_')}",
                 "parameters": [_parameter(key, kind) for key, kind in kinds.items()],
                 "responses": {
-                    str(status): one
-                    for status, one in _responses(queries.documents_of(name)).items()
+                    str(status): response
+                    for status, response in _responses(queries.documents_of(name)).items()
                 },
             }
         }

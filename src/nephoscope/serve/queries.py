@@ -42,7 +42,7 @@ def records() -> Mapping[str, CommandRecord]:
 
 def queries() -> dict[str, dict[str, Kind]]:
     """Returns the kind of every parameter of the commands that requests may call."""
-    names = [name for name, one in records().items() if isinstance(one.requests, Query)]
+    names = [name for name, record in records().items() if isinstance(record.requests, Query)]
     return {name: parameters_of(name) for name in names}
 
 
@@ -50,8 +50,8 @@ def documents_of(name: str) -> list[str]:
     """Returns the names of the documents that a query may answer with."""
     record = records()[name]
     fixed = query_of(name).fixed
-    found = [record.prints[one] for one in fixed if one in record.prints]
-    return list(dict.fromkeys(one.name for one in found or record.prints.values()))
+    fixed_records = [record.prints[name] for name in fixed if name in record.prints]
+    return list(dict.fromkeys(printed.name for printed in fixed_records or record.prints.values()))
 
 
 def query_of(name: str) -> Query:
@@ -61,14 +61,14 @@ def query_of(name: str) -> Query:
 
 def elsewhere() -> dict[str, str]:
     """Returns the routes of the commands that have their own."""
-    known = ((name, one.requests) for name, one in records().items())
-    return {name: one.route for name, one in known if isinstance(one, Elsewhere)}
+    known = ((name, record.requests) for name, record in records().items())
+    return {name: requests.route for name, requests in known if isinstance(requests, Elsewhere)}
 
 
 def excluded() -> dict[str, str]:
     """Returns why requests cannot call the other commands."""
-    known = ((name, one.requests) for name, one in records().items())
-    return {name: one.reason for name, one in known if isinstance(one, Excluded)}
+    known = ((name, record.requests) for name, record in records().items())
+    return {name: requests.reason for name, requests in known if isinstance(requests, Excluded)}
 
 
 def command_of(name: str) -> click.Command:
@@ -128,7 +128,9 @@ def parameters_of(name: str) -> dict[str, Kind]:
     click_command, query = command_of(name), query_of(name)
     if not query.has_parameters:
         return {}
-    kinds: dict[str, Kind] = {str(one.name): _kind_of(one) for one in _arguments(click_command)}
+    kinds: dict[str, Kind] = {
+        str(argument.name): _kind_of(argument) for argument in _arguments(click_command)
+    }
     for key, option in _all_options(click_command).items():
         if not getattr(option, "is_local", False) and not {*_NEVER, *query.fixed} & {*option.opts}:
             kinds[key] = _kind_of(option)
@@ -144,7 +146,7 @@ def _kind_of(parameter: click.Parameter) -> Kind:
 
 
 def _arguments(command: click.Command) -> Iterable[click.Argument]:
-    return (one for one in command.params if isinstance(one, click.Argument))
+    return (param for param in command.params if isinstance(param, click.Argument))
 
 
 def _all_options(command: click.Command) -> dict[str, click.Option]:

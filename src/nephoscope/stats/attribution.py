@@ -164,9 +164,9 @@ def attribute(
     )
     word, sentence = _judge(rises)
     # What nobody looks for here (the gaps of a loop that there was not) is not told as hidden.
-    told = [one for one in rises if one.estimate or one.counter.key != "own_gap_ratio"]
-    told.sort(key=lambda one: not one.rose)
-    return Attribution(word, sentence, tuple(one.sentence() for one in told), rises)
+    named = [rise for rise in rises if rise.estimate or rise.counter.key != "own_gap_ratio"]
+    named.sort(key=lambda rise: not rise.rose)
+    return Attribution(word, sentence, tuple(rise.sentence() for rise in named), rises)
 
 
 def change(
@@ -225,7 +225,7 @@ def _apart(baseline: Array, noisy: Array, unit: str, confidence: float) -> Estim
 def _judge(changes: Sequence[Change]) -> tuple[SlowdownCause, str]:
     """The word and its sentence: quota first, then local load, then those outside."""
     rose = {
-        side: [one for one in changes if one.rose and one.counter.side is side]
+        side: [shift for shift in changes if shift.rose and shift.counter.side is side]
         for side in CounterOrigin
     }
     outside = rose[CounterOrigin.HYPERVISOR] + rose[CounterOrigin.KERNEL]
@@ -240,9 +240,9 @@ def _judge(changes: Sequence[Change]) -> tuple[SlowdownCause, str]:
         return SlowdownCause.UNEXPLAINED, "No counter that could explain it rose with it."
     names = _names(outside)
     unknown = [
-        one
-        for one in changes
-        if one.estimate is None and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
+        shift
+        for shift in changes
+        if shift.estimate is None and shift.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
     ]
     if unknown and not rose[CounterOrigin.HYPERVISOR]:
         return SlowdownCause.UNEXPLAINED, (
@@ -250,7 +250,9 @@ def _judge(changes: Sequence[Change]) -> tuple[SlowdownCause, str]:
             "raise it too."
         )
     unsure = [
-        one for one in changes if one.may_explain and one.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
+        shift
+        for shift in changes
+        if shift.may_explain and shift.counter.key in _MUST_BE_KNOWN_TO_ACCUSE
     ]
     if unsure:
         return SlowdownCause.UNEXPLAINED, (
@@ -267,7 +269,7 @@ _MUST_BE_KNOWN_TO_ACCUSE = frozenset({"throttled_ratio", "others_busy_cpus"})
 
 
 def _names(changes: Sequence[Change]) -> str:
-    names = [one.counter.name for one in changes]
+    names = [shift.counter.name for shift in changes]
     text = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return text[0].upper() + text[1:] if text[:3] != "CPU" else text
 
@@ -280,12 +282,14 @@ def _not_slower(
     if slowdown.low is None:
         sentence = f"n = {slowdown.n}: too few repetitions to tell whether there is a slowdown."
     elif negligible:
-        told = units.format_interval(equivalence.value, equivalence.low, equivalence.high, "none")
+        interval = units.format_interval(
+            equivalence.value, equivalence.low, equivalence.high, "none"
+        )
         sentence = (
-            f"At {percent(equivalence.confidence)} {told} excludes a slowdown beyond {limit}."
+            f"At {percent(equivalence.confidence)} {interval} excludes a slowdown beyond {limit}."
         )
         return Attribution(SlowdownCause.NO_SLOWDOWN, sentence, ())
     else:
-        told = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "none")
-        sentence = f"{told} contains 1 and slowdowns beyond {limit}; more rounds would decide."
+        interval = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "none")
+        sentence = f"{interval} contains 1 and slowdowns beyond {limit}; more rounds would decide."
     return Attribution(SlowdownCause.UNDECIDED, sentence, ())

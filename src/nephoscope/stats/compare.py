@@ -86,8 +86,8 @@ class TwoSampleComparison:
     @stated
     def p(self) -> float | None:
         """The p that belongs to the verdict's interval."""
-        found = [p for p in (self.p_ratio, self.p_between_runs) if p is not None]
-        return max(found) if found else None
+        p_values = [p for p in (self.p_ratio, self.p_between_runs) if p is not None]
+        return max(p_values) if p_values else None
 
 
 def independent(
@@ -240,7 +240,7 @@ def error_shares(primary: Sequence[bool]) -> list[float]:
     sizes = {True: 2 * count, False: 2 * (len(primary) - count)}
     if not all(sizes.values()):
         return [1 / max(1, len(primary))] * len(primary)
-    return [1 / sizes[one] for one in primary]
+    return [1 / sizes[index] for index in primary]
 
 
 def _dependence(

@@ -22,7 +22,7 @@ SLOWEST_RATE = 1e-100
 """Stands for a rate below everything measured; ratios with it are told as unbounded."""
 _UNBOUNDED = 1e50
 
-SHOWN = 3
+MAX_NAMED = 3
 """Imbalances that a warning states one by one."""
 
 Pairing = Callable[[MetricResult, MetricResult], TwoSampleComparison]
@@ -40,7 +40,7 @@ def imbalance(a: MetricResult, b: MetricResult, names: tuple[str, str]) -> str:
     first, second = (
         (side.exclusions.count, total, name, side.exclusions.by_cause)
         for side, total, name in sorted(
-            zip(sides, totals, names, strict=True), key=lambda one: one[0] is not sides[larger]
+            zip(sides, totals, names, strict=True), key=lambda side: side[0] is not sides[larger]
         )
     )
     verb = "was" if first[0] == 1 else "were"
@@ -57,10 +57,10 @@ def warnings(excluded: Iterable[str]) -> list[str]:
     different = list(dict.fromkeys(text for text in excluded if text))
     if not different:
         return []
-    more = f"; and {len(different) - SHOWN} more" if len(different) > SHOWN else ""
+    more = f"; and {len(different) - MAX_NAMED} more" if len(different) > MAX_NAMED else ""
     return [
-        f"{'; '.join(different[:SHOWN])}{more}. What the rest shows is a selection, so a verdict "
-        "is given only where it holds without and with the excluded trials."
+        f"{'; '.join(different[:MAX_NAMED])}{more}. What the rest shows is a selection, so a "
+        "verdict is given only where it holds without and with the excluded trials."
     ]
 
 

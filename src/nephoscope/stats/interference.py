@@ -40,12 +40,12 @@ class Triple:
     """One loaded trial with the quiet it is held against; all of one round and in one unit.
 
     before, after: the quiet trials right before and right after it; None where there is none.
-    quiet: their geometric mean, or what stands in for it (the round's median of quiet trials).
+    baseline: their geometric mean, or what stands in for it (the round's median of quiet trials).
     """
 
     round: int
     loaded: float
-    quiet: float
+    baseline: float
     before: float | None = None
     after: float | None = None
 
@@ -85,8 +85,8 @@ def factor(
     Raises Refused without triples.
     """
     return compare.paired(
-        [one.quiet for one in triples],
-        [one.loaded for one in triples],
+        [triple.baseline for triple in triples],
+        [triple.loaded for triple in triples],
         better=better,
         margin=margin,
         unit="ratio",
@@ -120,7 +120,7 @@ def turned(ratio: Estimate | None, better: Better) -> Estimate | None:
 
 def log_factors(triples: Sequence[Triple], better: Better) -> Array:
     """The logarithm of each round's factor, shape (rounds,). Raises Refused for values <= 0."""
-    pairs = np.array([(one.loaded, one.quiet) for one in triples]).reshape(-1, 2)
+    pairs = np.array([(triple.loaded, triple.baseline) for triple in triples]).reshape(-1, 2)
     if not np.all((pairs > 0) & np.isfinite(pairs)):
         raise Refused("A value is zero, negative or infinite: there is no factor of it.")
     logs = np.log(pairs[:, 0]) - np.log(pairs[:, 1])
@@ -135,8 +135,8 @@ def factor_of_means(
     Raises Refused below 2 rounds and for values that are not above zero.
     """
     log_factors(triples, better)  # refuses what has no ratio
-    loaded = np.array([one.loaded for one in triples])
-    baseline = np.array([_baseline_mean(one, better) for one in triples])
+    loaded = np.array([triple.loaded for triple in triples])
+    baseline = np.array([_baseline_mean(triple, better) for triple in triples])
     if better is Better.HIGHER:
         loaded = 1 / loaded
     over, under = means.summary(loaded), means.summary(baseline)
@@ -151,10 +151,10 @@ def factor_of_means(
 
 def _baseline_mean(triple: Triple, better: Better) -> float:
     """The mean quiet time of a triple; of rates the mean of their inverses."""
-    beside = triple.sides or [triple.quiet]
+    baselines = triple.sides or [triple.baseline]
     if better is Better.HIGHER:
-        beside = [1 / value for value in beside]
-    return math.fsum(beside) / len(beside)
+        baselines = [1 / value for value in baselines]
+    return math.fsum(baselines) / len(baselines)
 
 
 def factor_of_percentile(
@@ -232,7 +232,7 @@ def variation_factor(
     if not below or above is None:
         why = "The baseline trials do not vary, or a mean is not distinguishable from zero."
         return Variation(None, robust, why)
-    if variation.looks_normal(a) and variation.looks_normal(b):
+    if variation.is_normal(a) and variation.is_normal(b):
         return Variation(variation_ratio(below, rounds, above, rounds, confidence), robust)
     replicas = [
         resample(side, variation.cv_rows, seed=seed + i, resamples=RESAMPLES)
@@ -243,8 +243,8 @@ def variation_factor(
     note = (
         "" if top is not None else "The upper bound is infinite: the baseline may not vary at all."
     )
-    found = Estimate(above / below, low, top, confidence, rounds, "ratio", method, note)
-    return Variation(found, robust)
+    cov_ratio = Estimate(above / below, low, top, confidence, rounds, "ratio", method, note)
+    return Variation(cov_ratio, robust)
 
 
 def variation_ratio(below: float, n_a: int, above: float, n_b: int, confidence: float) -> Estimate:

@@ -1,8 +1,8 @@
 """May the repetitions stop? On width or exhaustion, never on a p-value.
 
-Every look costs a little coverage (a 95 % interval first looked at after 3 repetitions covers
-0.908), so nothing is called converged below 10 repetitions, looks are 5 apart, and the interval
-that is looked at misses less often than the one asked for (`level`).
+Every interim analysis costs a little coverage (a 95 % interval first computed after 3 repetitions
+covers 0.908), so nothing is called converged below 10 repetitions, analyses are 5 apart, and the
+interval that is computed misses less often than the one asked for (`level`).
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean
 from nephoscope.stats.statistics.variation import MAD_TO_SIGMA
 
 LEAST_N = 10
-LOOK_EVERY = 5
+DEFAULT_INTERVAL_N = 5
 NOISE_LEAST_N = 30
-NOISE_LOOKS = 3
+NOISE_CHECKS = 3
 NOISE_CHANGE = 0.10
 
 TAILS = 0.45
-"""Factor of the tails of looks: with it, intervals at which a run stopped cover at least 90 % up to
-an autocorrelation of 0.6."""
+"""Factor of the tails of interim analyses: with it, intervals at which a run stopped cover
+at least 90 % up to an autocorrelation of 0.6."""
 
 Word = Literal["continue", "converged", "noise_known", "max_reached"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Decision of a look. estimate: the median so far, None when it was refused (`reason`).
+    """Decision of an interim analysis. estimate: the median so far, None when refused (`reason`).
 
     noise_ratio: 1.4826 MAD / |median|, the noise of one repetition; None where it has no meaning.
     Only `converged` means that the interval is as narrow as asked for.
@@ -51,38 +51,40 @@ class Stop:
         return self.word != "continue"
 
 
-def due(n: int, *, n_min: int = LEAST_N, n_max: int = 100, look_every: int = LOOK_EVERY) -> bool:
-    """Returns whether a look is due after n valid repetitions: at n_min, every `look_every`, at
-    n_max."""
+def due(
+    n: int, *, n_min: int = LEAST_N, n_max: int = 100, look_every: int = DEFAULT_INTERVAL_N
+) -> bool:
+    """Returns whether an analysis is due after n valid repetitions: at n_min, every `look_every`,
+    at n_max."""
     first = max(n_min, LEAST_N)
     return n >= n_max or (n >= first and (n - first) % look_every == 0)
 
 
 def level(confidence: float, n: int) -> float:
-    """Returns the confidence of a look at n repetitions that is to cover so often after all looks.
+    """Returns the confidence of an analysis at n that is to cover so often after all analyses.
 
-    No look stops a run before `LEAST_N`, so that fewer repetitions need no allowance.
+    No analysis stops a run before `LEAST_N`, so that fewer repetitions need no allowance.
     """
     return 1 - TAILS * (1 - confidence) if n >= LEAST_N else confidence
 
 
-def look(
+def decide(
     values: Numbers,
     *,
     n_min: int = LEAST_N,
     n_max: int = 100,
     relative_half_width: float = 0.02,
     confidence: float = 0.95,
-    look_every: int = LOOK_EVERY,
+    look_every: int = DEFAULT_INTERVAL_N,
     prior: Array = ASSUMED,
 ) -> Stop:
-    """Decide after one look at the repetitions so far (one value each, in order).
+    """Decide from the repetitions so far (one value each, in order).
 
     prior: of their autocorrelation, see `estimates.median`.
 
     converged: n >= max(n_min, 10) and the median's interval is no wider than
     ±relative_half_width of the median. noise_known: n >= 30, the noise of one repetition
-    (1.4826 MAD / median) changed by less than 10 % over the last 3 looks, and at that noise the
+    (1.4826 MAD / median) changed by less than 10 % over the last 3 analyses, and at that noise the
     asked width lies beyond n_max: repeating on would only spend time; the result is reported as
     not converged, with its noise. max_reached: n >= n_max without either. Else continue.
     """
@@ -105,8 +107,8 @@ def look(
     worth = estimate.effective_n or n
     needed = worth * (half / relative_half_width) ** 2 if relative_half_width > 0 else math.inf
     if n >= max(n_min, NOISE_LEAST_N) and needed > n_max and _noise_is_stable(array, look_every):
-        told = "" if noise is None else f"{noise:.1%} noise from repetition to repetition, "
-        reason = f"{told}{reached}: the width asked for is out of reach by n = {n_max}"
+        noise_text = "" if noise is None else f"{noise:.1%} noise from repetition to repetition, "
+        reason = f"{noise_text}{reached}: the width asked for is out of reach by n = {n_max}"
         return Stop("noise_known", estimate, noise, reason)
     return Stop("continue", estimate, noise, reached)
 
@@ -146,5 +148,5 @@ def _noise_is_stable(array: Array, look_every: int) -> bool:
     now = _spread(array)
     if not now or not math.isfinite(now):
         return False
-    sizes = (array.size - back * look_every for back in range(1, NOISE_LOOKS + 1))
+    sizes = (array.size - back * look_every for back in range(1, NOISE_CHECKS + 1))
     return all(abs(_spread(array[:size]) / now - 1) < NOISE_CHANGE for size in sizes)

@@ -61,8 +61,8 @@ class TargetTrials:
 
     def readings(self, counter: str) -> list[float]:
         """The readings of one counter, of the trials that have it; null is no reading."""
-        found = (as_number(reading.get(counter)) for reading in self.counters)
-        return [value for value in found if value is not None]
+        values = (as_number(reading.get(counter)) for reading in self.counters)
+        return [value for value in values if value is not None]
 
     def over_time(self, counter: str, unit: str, confidence: float = 0.95) -> Estimate | None:
         """Returns the mean of a counter over the time of all trials; None where it is hidden.
@@ -111,7 +111,7 @@ class TargetEvidence:
 
     def name_of(self, line: MetricResult) -> str:
         """Returns a line's name in a sentence, without what all lines of its benchmark share."""
-        own = [one.factors for one in self.metrics if one.benchmark == line.benchmark]
+        own = [metric.factors for metric in self.metrics if metric.benchmark == line.benchmark]
         common = common_factors(own) if len(own) > 1 else {}
         return line_name(line.benchmark, line.metric, line.factors, leave_out=common)
 

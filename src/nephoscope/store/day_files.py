@@ -84,7 +84,7 @@ def day_files(store: Path, watch: str | None = None) -> list[DayFile]:
                     ends_s = _ends_s(path.name)
                     day = path.name.removesuffix(".jsonl")
                     files.append(DayFile(path, day, name, path.stat().st_size, ends_s))
-    return sorted(files, key=lambda one: (one.day, one.watch))
+    return sorted(files, key=lambda file: (file.day, file.watch))
 
 
 def _ends_s(name: str) -> float:

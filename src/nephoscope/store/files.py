@@ -12,15 +12,18 @@ from typing import BinaryIO
 
 from nephoscope.core.errors import StoreError
 
-_KEPT = "Everything measured so far is kept; then run the same command again."
+_ALL_SAVED = "Everything measured so far is kept; then run the same command again."
 _STEPS = {
-    errno.ENOSPC: ("the disk is full", f"Free some space there, or take another --store. {_KEPT}"),
-    errno.EDQUOT: ("the disk quota is used up", f"Free some space there. {_KEPT}"),
+    errno.ENOSPC: (
+        "the disk is full",
+        f"Free some space there, or take another --store. {_ALL_SAVED}",
+    ),
+    errno.EDQUOT: ("the disk quota is used up", f"Free some space there. {_ALL_SAVED}"),
     errno.EROFS: ("the file system is read-only", "Name a writable directory with --store."),
     errno.EACCES: ("permission is denied", "Name a directory of your own with --store."),
     errno.EPERM: ("permission is denied", "Name a directory of your own with --store."),
     errno.ENOTDIR: ("a part of the path is a file", "Name a directory with --store."),
-    errno.EIO: ("the disk reports an input/output error", f"Check the disk. {_KEPT}"),
+    errno.EIO: ("the disk reports an input/output error", f"Check the disk. {_ALL_SAVED}"),
 }
 
 _SYNCS_AT_ONCE = 8
@@ -36,7 +39,7 @@ def translating_os_errors(path: Path, doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason, step = _STEPS.get(
-            error.errno or 0, (error.strerror or str(error), f"Look at {path.parent}. {_KEPT}")
+            error.errno or 0, (error.strerror or str(error), f"Look at {path.parent}. {_ALL_SAVED}")
         )
         raise StoreError(f"{path} cannot be {doing}: {reason}.", step) from error
 

@@ -31,10 +31,10 @@ from nephoscope.store.store import Store
 
 MAX_RUNS = 100_000
 """Newest runs that are listed; a row takes about 2 kB."""
-LOOK_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 STALE_S = 10.0
 """Age up to which a list is returned while a thread makes the next one."""
-LOOK_S = 0.5
+READ_TIME_S = 0.5
 """Seconds for which one look reads manifests; the next look reads the rest."""
 
 FILE = ".index.jsonl"
@@ -121,10 +121,10 @@ class RunIndex:
         self._lock = threading.Lock()
         self._path = Path(store.runs_path, FILE)
         self._known: dict[str, Entry] = {}
-        self._kept: dict[str, Entry] | None = None
+        self._saved: dict[str, Entry] | None = None
         """What the file in the store had."""
         self._snapshot = Snapshot()
-        self._looked_s = -1e9
+        self._refreshed_s = -1e9
 
     @property
     def store(self) -> Store:
@@ -133,11 +133,11 @@ class RunIndex:
 
     def whole(self) -> Snapshot:
         """Returns the whole list, however long reading it takes, and keeps it in the store."""
-        self._snapshot = self._look()
+        self._snapshot = self._read_store()
         while not self._snapshot.is_complete:
-            self._snapshot = self._look()
-        kept, settled = self._kept or {}, _settled(self._known.values())
-        if len(kept) != len(settled) or any(run is not kept.get(run.row.id) for run in settled):
+            self._snapshot = self._read_store()
+        saved, settled = self._saved or {}, _settled(self._known.values())
+        if len(saved) != len(settled) or any(run is not saved.get(run.row.id) for run in settled):
             # A store that cannot be written, such as an archive, is read each time.
             with contextlib.suppress(StoreError):
                 _save(self._path, settled)
@@ -146,11 +146,11 @@ class RunIndex:
     def snapshot(self, *, fresh: bool = False) -> Snapshot:
         """Returns the list. Nobody waits for a look at the files while the list is young enough.
 
-        It is at most `STALE_S` old, with `fresh` at most `LOOK_EVERY_S`.
+        It is at most `STALE_S` old, with `fresh` at most `POLL_INTERVAL_S`.
         """
         known = self._snapshot
-        age_s = time.monotonic() - self._looked_s
-        if known.is_complete and age_s < LOOK_EVERY_S:
+        age_s = time.monotonic() - self._refreshed_s
+        if known.is_complete and age_s < POLL_INTERVAL_S:
             return known
         if known.is_complete and age_s < STALE_S and not fresh:
             threading.Thread(target=self._refresh, args=(False,), daemon=True).start()
@@ -162,18 +162,18 @@ class RunIndex:
         if not self._lock.acquire(blocking=wait):
             return self._snapshot
         try:
-            age_s = time.monotonic() - self._looked_s
-            if age_s >= LOOK_EVERY_S or not self._snapshot.is_complete:
-                self._snapshot = self._look()
-                self._looked_s = time.monotonic()
+            age_s = time.monotonic() - self._refreshed_s
+            if age_s >= POLL_INTERVAL_S or not self._snapshot.is_complete:
+                self._snapshot = self._read_store()
+                self._refreshed_s = time.monotonic()
             return self._snapshot
         finally:
             self._lock.release()
 
-    def _look(self) -> Snapshot:
-        until_s = time.monotonic() + LOOK_S
-        if self._kept is None:
-            self._known = self._kept = _load(self._path)
+    def _read_store(self) -> Snapshot:
+        until_s = time.monotonic() + READ_TIME_S
+        if self._saved is None:
+            self._known = self._saved = _load(self._path)
         ids = self._store.ids()
         known: dict[str, Entry] = {}
         same = len(ids) == self._snapshot.total

@@ -122,7 +122,7 @@ class Journal:
         for event in self.events():
             digests = event.get("sha256") if event.get("event") == _STORED else None
             if isinstance(digests, dict):
-                known |= {name: one for name, one in digests.items() if _FILE.fullmatch(name)}
+                known |= {name: digest for name, digest in digests.items() if _FILE.fullmatch(name)}
         return {name: str(digest) for name, digest in known.items() if digest}
 
     def merged(self) -> set[str]:
@@ -136,7 +136,7 @@ class Journal:
 
     def problems(self, path: Path, ended: Mapping[str, Any] | None) -> list[str]:
         """Returns a sentence for what is damaged. ended: `extent` when the run ended, if it did."""
-        lines = [str(one["line"]) for one in self.events() if one.get("event") == DAMAGED]
+        lines = [str(event["line"]) for event in self.events() if event.get("event") == DAMAGED]
         if lines:
             which = f"lines {', '.join(lines)} are" if len(lines) > 1 else f"line {lines[0]} is"
             return [f"{path}: {which} damaged and left out."]

@@ -75,7 +75,7 @@ def _is_setting(value: Any) -> bool:
 def _is_spec(value: Any) -> bool:
     metric = {"id": str, "unit": str, "headline": bool, "doc": str}
     return has_types(value, {"id": str, "summary": str, "metrics": list}) and all(
-        has_types(one, metric) for one in value["metrics"]
+        has_types(name, metric) for name in value["metrics"]
     )
 
 
@@ -174,7 +174,9 @@ class RunManifest:
 
 
 _VALID: Mapping[str, _IsValid] = {
-    one.name: one.metadata["is_valid"] for one in fields(RunManifest) if one.name != "stored"
+    attribute.name: attribute.metadata["is_valid"]
+    for attribute in fields(RunManifest)
+    if attribute.name != "stored"
 }
 _NEEDED = (*_VALID,)[: [*_VALID].index("seed") + 1]
 """Keys without which a file is no manifest; a run of another tool may have a null as its seed."""
@@ -223,4 +225,4 @@ def _entries_exist(settings: Sequence[Mapping[str, Any]], benchmarks: Any) -> bo
     """States whether each setting is of an entry of the plan (a nested design boots of none)."""
     count = len(benchmarks) if isinstance(benchmarks, list) else 0
     entries = [setting.get("entry", 0) for setting in settings]
-    return all(isinstance(one, int) and 0 <= one < max(count, 1) for one in entries)
+    return all(isinstance(entry, int) and 0 <= entry < max(count, 1) for entry in entries)

@@ -69,15 +69,15 @@ def merge(run: MergedRun, batches: Iterable[Batch], names: Sequence[str]) -> dic
     return {"merged_trials": entry}
 
 
-def remove_unused(folder: Path, look: Callable[[], Sequence[TrialFile]] | None) -> None:
+def remove_unused(folder: Path, list_files: Callable[[], Sequence[TrialFile]] | None) -> None:
     """Removes what does not count: files of merged trials; merged files that nothing names.
 
     look: returns the trials of a run whose manifest names merged files; None for another.
     """
-    if look is None:
+    if list_files is None:
         unused = [folder / name for name in ("samples.parquet", "records.jsonl")]
     elif unused := [*folder.glob("[rw]*.parquet")]:
-        merged = {file.record.key.name for file in look() if file.merged is not None}
+        merged = {file.record.key.name for file in list_files() if file.merged is not None}
         unused = [path for path in unused if path.stem in merged]
     for path in unused:
         with translating_os_errors(path, "removed"):

@@ -104,7 +104,7 @@ def _column(values: NDArray[np.float64] | Counts) -> bytes:
     steps[1:] -= steps[:-1].copy()
     folded = ((steps << 1) ^ (steps >> 63)).astype(np.uint64)
     largest = int(folded.max(initial=0))
-    width = next(one for one in _WIDTHS if largest < 1 << (8 * one))
+    width = next(width for width in _WIDTHS if largest < 1 << (8 * width))
     narrow: NDArray[np.uint8] = folded.astype(f"<u{width}").view(np.uint8).reshape(-1, width)
     return _HEADER.pack(width, values.size) + narrow.T.tobytes()
 

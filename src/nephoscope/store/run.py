@@ -108,7 +108,7 @@ class StoredRun:
         """Returns how many trials are stored; reads none of them, but after a kill."""
         files = {path.stem for path in self.trials_path.glob("[rw]*.parquet")}
         if self._merged and files:
-            return sum(with_warmup or file.record.key.round > 0 for file in self._look())
+            return sum(with_warmup or file.record.key.round > 0 for file in self._read_files())
         if self._merged:
             warmup = 0 if with_warmup else self._merged["warmup"]
             return int(self._merged["trials"] - warmup)
@@ -172,7 +172,7 @@ class StoredRun:
             raise ValueError(f"{state} is no state of a run")
         changes: dict[str, Any] = {"state": state}
         if self.state == RUNNING and state != RUNNING:
-            changes |= merging.merge_ended(self, self._look())
+            changes |= merging.merge_ended(self, self._read_files())
         changes["journal"] = journal.extent(self.journal_path)
         if not self.manifest.finished_at:
             changes["finished_at"] = datetime.now(UTC).timestamp()
@@ -190,7 +190,7 @@ class StoredRun:
         self.update(**merging.merge(self, batches, [record.key.name for record, *_ in trials]))
 
     def _remove_unused(self) -> None:
-        merging.remove_unused(self.trials_path, self._look if self._merged else None)
+        merging.remove_unused(self.trials_path, self._read_files if self._merged else None)
 
     def append(
         self,
@@ -241,7 +241,7 @@ class StoredRun:
         A file that cannot be read yields an invalid record with failure_name `file_damaged` and
         position -1 (these come first).
         """
-        return [file.record for file in self._look()]
+        return [file.record for file in self._read_files()]
 
     def tables(self) -> Iterator[tuple[TrialRecord, pa.Table]]:
         """Yields all readable trials with their samples, in the order of execution."""
@@ -253,7 +253,7 @@ class StoredRun:
 
         columns: see `trial_folder.batches_of`. Holds one batch at a time.
         """
-        left = {file.record.key: file for file in self._look() if file.readable}
+        left = {file.record.key: file for file in self._read_files() if file.readable}
         while True:
             try:
                 for batch in batches_of([*left.values()], columns):
@@ -263,7 +263,9 @@ class StoredRun:
             except StoreError:
                 if not self._was_merged_meanwhile():
                     raise
-                left = {file.record.key: file for file in self._look() if file.record.key in left}
+                left = {
+                    file.record.key: file for file in self._read_files() if file.record.key in left
+                }
             else:
                 return
 
@@ -288,11 +290,11 @@ class StoredRun:
 
     @cached_property
     def _by_name(self) -> dict[str, TrialFile]:
-        return {file.record.key.name: file for file in self._look()}
+        return {file.record.key.name: file for file in self._read_files()}
 
     def integrity(self) -> Integrity:
         """Returns which trials are as they were stored; reads every file."""
-        files = self._look()
+        files = self._read_files()
         reasons = [reason for file in files if not file.readable for reason in file.record.reasons]
         return Integrity(
             verified=sum(file.readable and bool(file.digest) for file in files),
@@ -356,25 +358,25 @@ class StoredRun:
 
     def _adopt(self) -> None:
         """Notes the digests of whole trials that a kill kept out of the journal."""
-        looked = self._look()
+        looked = self._read_files()
         if not any(file.digest for file in looked):
             return  # new, or of a version without digests: nobody knows what was stored
         for file in looked:
             if file.readable and not file.digest:
                 self.event(stored_event({file.path.name: file.path.read_bytes()}))
 
-    def _look(self) -> list[TrialFile]:
-        files = self._look_once()
+    def _read_files(self) -> list[TrialFile]:
+        files = self._read_files_once()
         if any(file.is_missing for file in files) and self._was_merged_meanwhile():
-            return self._look_once()
+            return self._read_files_once()
         return files
 
-    def _look_once(self) -> list[TrialFile]:
+    def _read_files_once(self) -> list[TrialFile]:
         merged = self._merged
         if merged and self._since.start != merged["journal_bytes"]:
             self._since = Journal(merged["journal_bytes"])
         events = self._since if merged else self._journal
-        return self._files.look(
+        return self._files.read(
             self.trials_path,
             events.read(self.journal_path).digests(),
             self.manifest.settings,

@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from nephoscope import __version__
 from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, Catalog
 from nephoscope.core.documents import to_json
-from nephoscope.core.errors import StoreError, UnknownName, UsageError
+from nephoscope.core.errors import StoreError, UnknownName, UnreadableRun, UsageError
 from nephoscope.core.format_versions import RUN
 from nephoscope.core.model import Setting
 from nephoscope.store import day_files
@@ -36,9 +37,9 @@ _NEW, _REMOVED = ".new", ".removed"
 
 def default_path() -> Path:
     """NEPHOSCOPE_STORE, else $XDG_DATA_HOME/nephoscope, else ~/.local/share/nephoscope."""
-    given = os.environ.get("NEPHOSCOPE_STORE")
-    if given:
-        return Path(given)
+    configured = os.environ.get("NEPHOSCOPE_STORE")
+    if configured:
+        return Path(configured)
     data = os.environ.get("XDG_DATA_HOME")
     # The base directory specification says that a relative path there is to be ignored.
     if data and Path(data).is_absolute():
@@ -47,6 +48,11 @@ def default_path() -> Path:
         return Path.home() / ".local" / "share" / "nephoscope"
     except RuntimeError as error:
         raise StoreError("There is no home directory.", "Name one with --store DIR.") from error
+
+
+def warn_of_unreadable(sentence: str) -> None:
+    """Warns of a run that is left out, where no caller takes the sentence."""
+    warnings.warn(sentence, UnreadableRun, stacklevel=2)
 
 
 class Store:
@@ -172,8 +178,8 @@ class Store:
             return sorted(name for name in os.listdir(self.runs_path) if _ID.fullmatch(name))
 
     def runs(self) -> list[StoredRun]:
-        """All runs whose manifest can be read, oldest first; see `damaged` for the others."""
-        return list(self.each())
+        """All runs whose manifest can be read, oldest first; warns of each other one."""
+        return list(self.each(warn_of_unreadable))
 
     def damaged(self) -> list[str]:
         """One sentence for each run whose manifest cannot be read."""
@@ -182,20 +188,19 @@ class Store:
             pass
         return sentences
 
-    def each(self, damaged: Callable[[str], object] | None = None) -> Iterator[StoredRun]:
+    def each(self, damaged: Callable[[str], object]) -> Iterator[StoredRun]:
         """Yields the readable runs, oldest first; `damaged` gets a sentence for each other one."""
         return self._readable(self.ids(), damaged)
 
     def _readable(
-        self, ids: Iterable[str], damaged: Callable[[str], object] | None = None
+        self, ids: Iterable[str], damaged: Callable[[str], object]
     ) -> Iterator[StoredRun]:
         for run_id in ids:
             run = self._run(run_id)
             try:
                 _ = run.manifest
             except StoreError as error:
-                if damaged is not None:
-                    damaged(str(error))
+                damaged(str(error))
             else:
                 yield run
 
@@ -207,7 +212,7 @@ class Store:
 
     def open_or_none(self, run_id: str) -> StoredRun | None:
         """The run of an id; None when its manifest cannot be read."""
-        return next(self._readable([run_id]), None)
+        return next(self._readable([run_id], lambda _: None), None)
 
     def find(self, name: str) -> StoredRun:
         """The run of an id, of a unique beginning of one, or `latest`; damaged ones too.
@@ -276,7 +281,9 @@ class Store:
     def _newest_first(self, ids: Sequence[str]) -> Iterator[StoredRun]:
         """Readable runs; ids do not order the runs of one second, so their manifests do."""
         for _, group in groupby(reversed(ids), key=lambda run_id: run_id[:15]):
-            yield from sorted(self._readable(group), key=_created_s, reverse=True)
+            yield from sorted(
+                self._readable(group, warn_of_unreadable), key=_created_s, reverse=True
+            )
 
     def _run(self, run_id: str) -> StoredRun:
         return StoredRun(self.runs_path / run_id)

@@ -130,10 +130,10 @@ def line_of(summary: RunMeasurements) -> bytes:
     """Returns a summary as one line with a checksum (`journal.with_checksum`)."""
     head = {
         "targets": {
-            name: {"facts": dict(one.facts), "steal": one.steal, "is_lab": one.is_lab}
-            for name, one in summary.targets.items()
+            name: {"facts": dict(target.facts), "steal": target.steal, "is_lab": target.is_lab}
+            for name, target in summary.targets.items()
         },
-        "metrics": [_metric_values(one) for one in summary.metrics],
+        "metrics": [_metric_values(metric) for metric in summary.metrics],
     }
     text = json.dumps(head, separators=(",", ":"), allow_nan=False)
     return journal.with_checksum(
@@ -153,7 +153,7 @@ def line_of(summary: RunMeasurements) -> bytes:
             "damaged": list(summary.damaged),
             "created_s": summary.created_s,
             "head": base64.b64encode(zlib.compress(text.encode())).decode(),
-            "data": [one.packed for one in summary.metrics],
+            "data": [metric.packed for metric in summary.metrics],
         }
     )
 
@@ -167,8 +167,10 @@ def _metric_values(metric: MetricSummary) -> dict[str, Any]:
         "better": metric.better.value,
         "shape": metric.shape.value,
         "estimates": {
-            name: one if isinstance(one, str) else [getattr(one, key) for key in _ESTIMATE]
-            for name, one in metric.estimates.items()
+            name: estimate
+            if isinstance(estimate, str)
+            else [getattr(estimate, key) for key in _ESTIMATE]
+            for name, estimate in metric.estimates.items()
         },
     }
 
@@ -230,11 +232,11 @@ def _summary(document: Mapping[str, Any]) -> RunMeasurements:
     head = jsontext.parse(text)
     targets = {
         str(name): TargetSummary(
-            {str(fact): str(value) for fact, value in one["facts"].items()},
-            float(one["steal"]) if is_number(one["steal"]) else None,
-            bool(one["is_lab"]),
+            {str(fact): str(value) for fact, value in target["facts"].items()},
+            float(target["steal"]) if is_number(target["steal"]) else None,
+            bool(target["is_lab"]),
         )
-        for name, one in head["targets"].items()
+        for name, target in head["targets"].items()
     }
     confidence = float(document["confidence"])
     return RunMeasurements(
@@ -279,8 +281,10 @@ def _metric(
         Better(values["better"]),
         Shape(values["shape"]),
         {
-            str(name): one if isinstance(one, str) else _estimate(one, unit, confidence)
-            for name, one in values["estimates"].items()
+            str(name): estimate
+            if isinstance(estimate, str)
+            else _estimate(estimate, unit, confidence)
+            for name, estimate in values["estimates"].items()
         },
         packed,
         bool(values.get("share")),
@@ -292,7 +296,7 @@ def _estimate(values: Sequence[Any], unit: str, confidence: float) -> Estimate:
     # An older version wrote no mark of censored estimates.
     value, low, high, n, method, note, autocorrelation, effective_n, *censored = values
     numbers = (low, high, autocorrelation, effective_n)
-    if not is_number(value) or not all(one is None or is_number(one) for one in numbers):
+    if not is_number(value) or not all(number is None or is_number(number) for number in numbers):
         raise ValueError("it has an estimate that is no number")
     return Estimate(
         value,

@@ -107,7 +107,7 @@ class TrialFiles:
         """Takes in a trial that this process has stored, which then need not be read."""
         self._files[path] = TrialFile(path, _version(path), digest, record, readable=True)
 
-    def look(
+    def read(
         self,
         folder: Path,
         digests: Mapping[str, str],
@@ -124,7 +124,7 @@ class TrialFiles:
         versions = (_version(folder), *_merged_versions(folder)) if merged else ()
         if versions and not digests and self._seen and self._seen[:2] == (folder, versions):
             return [*self._seen[2]]
-        earlier = self._look_at_merged(folder, merged, settings, names) if merged else {}
+        earlier = self._read_merged(folder, merged, settings, names) if merged else {}
         with translating_os_errors(folder, "read"):
             present = set(folder.glob("[rw]*.parquet"))
         files = {}
@@ -152,7 +152,7 @@ class TrialFiles:
         """Returns sentences on damage that is not of one trial."""
         return self._merged[1].problems if self._merged else []
 
-    def _look_at_merged(
+    def _read_merged(
         self,
         folder: Path,
         entry: Mapping[str, Any],
@@ -170,14 +170,14 @@ class TrialFiles:
             self._merged = versions, known
         digest = entry["samples_sha256"]
         trials = {
-            one.record.key.name: TrialFile(
-                samples, versions[0], digest, one.record, readable=True, merged=one
+            trial.record.key.name: TrialFile(
+                samples, versions[0], digest, trial.record, readable=True, merged=trial
             )
-            for one in known.trials
-            if one.readable
+            for trial in known.trials
+            if trial.readable
         }
         if len(trials) < entry["trials"]:
-            damaged = {one.record.key.name for one in known.trials if not one.readable}
+            damaged = {trial.record.key.name for trial in known.trials if not trial.readable}
             for name in {*names()} - trials.keys():
                 path = samples if name in damaged else records
                 reason = f"{path} is damaged: {name} is not as it was stored."

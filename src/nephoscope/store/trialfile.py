@@ -231,7 +231,7 @@ def record_from_json(values: Any) -> TrialRecord:
     texts = (("reasons", str), ("reason_codes", str), ("notes", str))
     for name, of in (*texts, ("loads", dict)):
         fields[name] = tuple(fields.get(name, ()))
-        if not all(isinstance(one, of) for one in fields[name]):
+        if not all(isinstance(field, of) for field in fields[name]):
             raise ValueError(f"the {name} of the record cannot be read")
     fields["timeline"] = {
         phase: (int(start), int(end)) for phase, (start, end) in fields.get("timeline", {}).items()

@@ -129,7 +129,7 @@ def test_a_lab_of_a_later_version_is_named_and_can_be_removed(
     state.write("goldlab", golden)
     assert provisioner._provisioned("goldlab").state == UP
     state.write("goldlab", {**golden, "version": 2, "nephoscope": cases.WRITER})
-    (listed,) = provisioner.LABS.found()
+    (listed,) = provisioner.LABS.existing()
     assert listed.state == LATER
     assert is_refused(listed.problem, formats.LAB_STATE)
     assert "nephoscope lab down goldlab" in listed.problem
@@ -178,7 +178,7 @@ def announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     from nephoscope.measure.runs import concurrent_runs
 
     monkeypatch.setattr(concurrent_runs, "FOLDER", tmp_path)
-    monkeypatch.setattr(concurrent_runs, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(concurrent_runs, "POLL_INTERVAL_S", 0.0)
     file = os.open(tmp_path / "other.1", os.O_RDWR | os.O_CREAT)
     fcntl.flock(file, fcntl.LOCK_EX)
 

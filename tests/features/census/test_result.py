@@ -28,7 +28,9 @@ from nephoscope.features.census.records import (
     Observations,
     StatedSpeed,
 )
+from nephoscope.features.census.section import section
 from nephoscope.features.studies import catalogue
+from nephoscope.report import terminal_output
 from nephoscope.results.analyse_run import build
 from nephoscope.store import Store, StoredRun, manifest
 from nephoscope.store import run as stored
@@ -112,6 +114,14 @@ def test_a_machine_counts_once_however_often_it_was_measured(tmp_path: Path) -> 
     (kind,) = found.kinds
     assert shares(kind) == {"X": 1, "Y": 1}
     assert (kind.name, found.runs, found.machines) == (UNKNOWN_TYPE, 4, 2)
+
+
+def test_a_kernel_that_differs_is_named_and_a_model_is_what_was_asked(tmp_path: Path) -> None:
+    machines = [fingerprint(f"X{n}", f"h{n}") | {"kernel": {"release": f"6.{n}"}} for n in (1, 2)]
+    found = of([run_of(tmp_path, {"a": one}, {"a": 1e6}) for one in machines])
+    assert [(one.name, one.values) for one in found.hidden_settings] == [("kernel", ("6.1", "6.2"))]
+    page = terminal_output.render("", [section(found)], colour=False, width=100)
+    assert "The merged records differ in: kernel (6.1; 6.2)." in page
 
 
 def test_types_zones_and_hours_come_from_the_cloud_and_the_clock(tmp_path: Path) -> None:

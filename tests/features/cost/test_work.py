@@ -120,6 +120,19 @@ def test_the_capacity_of_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "no JSON" in refused(capsys, "cost", "work", file)
 
 
+def test_capacities_under_other_objectives_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, objective in (("a", "p99 < 10 ms"), ("b", "p99 < 20 ms")):
+        stated = {"capacity_per_s": {"value": 500.0}, "objective": objective, "connections": 8}
+        (tmp_path / f"{name}.json").write_text(json.dumps(stated))
+    files = {name: {"price_per_h": 1, "capacity_file": f"{name}.json"} for name in ("a", "b")}
+    file = options(tmp_path, **files)
+    (hidden,) = document(capsys, "cost", "work", file)["hidden_settings"]
+    assert hidden["name"] == "objective of the capacity"
+    assert hidden["values"] == ["p99 < 10 ms", "p99 < 20 ms"]
+
+
 GOOD = {"price_per_h": 1, "capacity_per_s": 1}
 
 

@@ -79,6 +79,17 @@ def test_a_healthy_fleet_is_quiet(tmp_path: Path) -> None:
     assert len(found.metrics) == 4  # with packet loss
 
 
+def test_facts_that_are_not_compared_are_named_where_they_differ(tmp_path: Path) -> None:
+    run = stored(tmp_path, {})
+    known = {name: {"cpu": {"microcode": f"0x{n % 2}"}} for n, name in enumerate(NAMES)}
+    run.update(fingerprints=known)
+    result = analyse_run.build(run)
+    (hidden,) = result.part(FleetCheck).hidden_settings  # type: ignore[union-attr]
+    assert (hidden.name, hidden.values) == ("microcode", ("0x0", "0x1"))
+    page = report_files.write(result, run.report_path).markdown.read_text(encoding="utf-8")
+    assert "The merged records differ in: microcode (0x0; 0x1)." in page
+
+
 def test_a_stored_run_is_checked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = stored(tmp_path, {"node03": "cpu"})
     words = ["fleet", "--run", run.id, "--store", str(tmp_path)]

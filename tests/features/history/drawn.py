@@ -11,10 +11,10 @@ from tests.store.factory import record
 
 from nephoscope import catalog
 from nephoscope.core.model import Better, Estimate, Sample
-from nephoscope.features.compaction.summarise import CPU_MODEL
 from nephoscope.features.history.series import HistoryPoint, Series
 from nephoscope.measure import plans
 from nephoscope.measure.plans.files.load import from_text
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store import FINISHED, Store, StoredRun
 

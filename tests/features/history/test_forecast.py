@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from tests.features.history.drawn import DAY_S, HOUR_S, START_S, autoregressive, series
 
-from nephoscope.features.compaction.summarise import CPU_MODEL
 from nephoscope.features.history import forecast
 from nephoscope.features.history.forecast import CONFIDENCE, Levels
 from nephoscope.features.history.series import Series
+from nephoscope.results.run_settings import CPU_MODEL
 
 WEEK_POINTS = 7 * 24
 

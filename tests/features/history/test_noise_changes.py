@@ -28,7 +28,7 @@ def test_noise_that_falls_and_noise_that_stays() -> None:
     rng = np.random.default_rng(32)
     values = rng.standard_normal(160)
     assert not noise_changes.detect(DAY_S * np.arange(160), values, [], false_alarms=0.05)
-    values[:80] *= 5
+    values[:80] *= 8
     (fall,) = noise_changes.detect(DAY_S * np.arange(160), values, [], false_alarms=0.05)
     assert fall.high < 1
 

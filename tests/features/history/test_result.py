@@ -9,7 +9,6 @@ import pytest
 from tests.features.history.drawn import DAY_S, START_S, series
 
 from nephoscope.core.model import Better, Estimate
-from nephoscope.features.compaction.summarise import CPU_MODEL
 from nephoscope.features.history.records import ConfirmingRun
 from nephoscope.features.history.result import (
     HistorySettings,
@@ -19,6 +18,7 @@ from nephoscope.features.history.result import (
     segments,
     shift_text,
 )
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.values import Array
 
 

@@ -32,6 +32,7 @@ def test_change_gap_and_next_step_are_shown() -> None:
     assert "1 change point in 1 series of 90 runs; 1 regression." in text
     assert "Add `--confirm run-0060`" in " ".join(text.split())
     assert "kernel: 6.1.0 → 6.1.9." in text
+    assert text.count("The merged records differ in: kernel (6.1.0; 6.1.9).") == 1
     assert "Run x is left out." in text
     assert "No past week can be predicted" in text
     (chart,) = [block for block in page.blocks if isinstance(block, Chart)]

@@ -11,8 +11,9 @@ from tests.unmerged import unmerge
 
 from nephoscope.core.errors import UnknownName
 from nephoscope.core.model import Sample
-from nephoscope.features.compaction.summarise import CPU_MODEL, MACHINE
+from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history.series import REPETITION, Series, read
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.store import Store
 
 

@@ -51,7 +51,7 @@ def test_every_resource_is_told_apart_and_its_programs_are_unlike() -> None:
     assert len(set(told)) == len(told)
 
 
-def _rows() -> list[resources.Resource]:
+def _rows() -> list[resources.SharedResource]:
     return list(resources.RESOURCES.values())
 
 
@@ -84,7 +84,7 @@ def test_the_default_is_every_aggressor_at_half_and_full_and_one_that_idles() ->
     assert bool(left) == bool(one.warnings)
 
 
-def _row(name: str) -> resources.Resource:
+def _row(name: str) -> resources.SharedResource:
     return resources.RESOURCES[name]
 
 

@@ -139,11 +139,11 @@ def test_dose_and_response_by_what_the_load_reached(usual: Isolation) -> None:
     # The factor is 1 + asked, and the load reaches 0.8 of what is asked.
     assert hurt.response.slope is not None
     assert hurt.response.slope.value == pytest.approx(1 / REACHED, rel=0.05)
-    assert [point.asked for point in hurt.points] == [0.25, 0.5, 1.0]
+    assert [point.requested for point in hurt.points] == [0.25, 0.5, 1.0]
     for point in hurt.points:
         assert point.achieved is not None
-        assert point.achieved.value == pytest.approx(REACHED * point.asked, rel=0.02)
-        assert covers(point.factor, 1 + point.asked)
+        assert point.achieved.value == pytest.approx(REACHED * point.requested, rel=0.02)
+        assert covers(point.factor, 1 + point.requested)
     assert told["disk.sync", "memory"].response.word == "flat"
     # From 0.25 to 1 the load grows fourfold, the time from 1.25 to 2: 0.6 for 3.
     assert hurt.i_qos is not None

@@ -12,6 +12,7 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
 from nephoscope import command_line
 from nephoscope.core.model import Sample, Setting
+from nephoscope.store import Store
 
 STUDY = Path(__file__).resolve().parents[3] / "studies" / "nadeem-2015" / "ranking.csv"
 
@@ -191,6 +192,10 @@ def test_separate_runs_are_named_and_warned_of(
     cells = document["rows"][0]["cells"]
     assert [(cell["rank_low"], cell["rank_high"]) for cell in cells] == [(1, 2), (1, 2)]
     assert "separate runs" in document["warnings"][0]
+    assert document["hidden_settings"] == []  # the machines are what is compared
+    Store(store).open(runs[1]).update(probe="0.0.9")
+    (hidden,) = ranked(capsys, *names, "--store", str(store))["hidden_settings"]
+    assert (hidden["name"], hidden["count"]) == ("nephoscope-probe", 2)
     for words in (runs, runs[:1]):
         assert "only alternative" in refused(capsys, *words, "--store", str(store))
     assert "two values of null" in refused(capsys, names[0], *runs, "--store", str(store))

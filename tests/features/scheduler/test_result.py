@@ -12,7 +12,12 @@ from tests.stats.scheduler.simulated import Budget, Turns, always, look
 
 from nephoscope.core.model import RunResult, Sample, Setting
 from nephoscope.features.scheduler import terminal as scheduler_text
-from nephoscope.features.scheduler.inference.verdict import Look, Scheduler, SchedulerVerdicts, Word
+from nephoscope.features.scheduler.inference.verdict import (
+    ObservationWindow,
+    Scheduler,
+    SchedulerVerdicts,
+    Word,
+)
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
 
@@ -33,7 +38,7 @@ targets:
 """
 
 
-def samples_of(seen: Look) -> list[Sample]:
+def samples_of(seen: ObservationWindow) -> list[Sample]:
     found = []
     for loop in seen.loops:
         where = {"cpu": loop.cpu, "process": loop.process}
@@ -68,7 +73,7 @@ def test_each_target_has_its_verdict(tmp_path: Path) -> None:
     assert abs(one.fit.share.value - 1.5) < 0.015
     assert abs(one.fit.period_ns.value / (100 * MS) - 1) < 0.01
     # The warm-up round is kept and not looked at.
-    assert [seen.trial[:5] for seen in one.looks] == ["r0001", "r0001"]
+    assert [seen.trial[:5] for seen in one.windows] == ["r0001", "r0001"]
     document = report_files.document(result)
     schemas.validate(document, schemas.result_schema())
     assert [found["word"] for found in document["scheduler"]["targets"]] == [
@@ -100,7 +105,7 @@ benchmarks:
     (found,) = verdicts(analyse_run.build(run))
     assert found.word is Word.WEIGHT_ONLY
     assert not found.conditions
-    assert len(found.looks) == 2
+    assert len(found.windows) == 2
     assert found.missing
 
 

@@ -124,4 +124,4 @@ def test_page_text_and_document_have_it() -> None:
     text = study_text.comparison(STUDY, parts, ())
     assert "PUBLISHED, MEASURED AND SIMULATED" in text
     document = section.document_of(parts, ())["measured_and_simulated"]
-    assert [one["verdict"] for one in document] == [lab_and_model.BOTH]
+    assert [one["verdict"] for one in document] == [lab_and_model.BOTH_AGREE]

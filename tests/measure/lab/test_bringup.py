@@ -67,7 +67,7 @@ def _nothing_in_the_machine_s_own_network(request: pytest.FixtureRequest) -> Ite
 @pytest.mark.alone
 def test_a_lab_is_up_and_then_gone() -> None:
     def work(lab: Lab) -> str:
-        assert LABS.found() != []
+        assert LABS.existing() != []
         assert LABS.open(lab.name).hosts == lab.hosts
         assert names.directory(lab.name).stat().st_mode & 0o777 == 0o700
         found = subprocess.run(
@@ -81,7 +81,7 @@ def test_a_lab_is_up_and_then_gone() -> None:
 
     name = wire.in_lab(PAIR, work)
     assert LABS.remains(name) == []
-    assert name not in {one.name for one in LABS.found()}
+    assert name not in {one.name for one in LABS.existing()}
 
 
 @tools.needs("ip", "tc")
@@ -93,7 +93,7 @@ def test_a_lab_whose_delay_line_has_ended_is_broken(
         with pytest.raises(UsageError, match=r"is broken: the delay line of 'wan' has ended") as no:
             LABS.open(lab.name)
         assert no.value.hint.startswith(f"Remove it with `nephoscope lab down {lab.name}`")
-        (found,) = [one for one in LABS.found() if one.name == lab.name]
+        (found,) = [one for one in LABS.existing() if one.name == lab.name]
         assert found.state == BROKEN
         lab_command.list_.main([], standalone_mode=False)
         assert f"{lab.name}: broken" in (shown := capsys.readouterr().out)
@@ -107,7 +107,7 @@ def test_labs_of_another_user_are_called_that(monkeypatch: pytest.MonkeyPatch) -
     def work(lab: Lab) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(needs, "can_see_labs", lambda: False)
-            (found,) = [one for one in LABS.found() if one.name == lab.name]
+            (found,) = [one for one in LABS.existing() if one.name == lab.name]
             assert found.state == "owned by root"
             with pytest.raises(UsageError, match="is owned by root") as refused:
                 LABS.open(lab.name)
@@ -330,7 +330,7 @@ def test_two_labs_of_one_network_do_not_meet() -> None:
             assert one.hosts["a"].address == two.hosts["a"].address
             for lab in (one, two):
                 assert len(wire.round_trips_s(lab, "a", "b", 3)) == 3
-            listed = {lab.name for lab in LABS.found()}
+            listed = {lab.name for lab in LABS.existing()}
             assert {one.name, two.name} <= listed
 
         wire.in_lab(PAIR, inner)
@@ -426,7 +426,7 @@ def test_remains_are_found_without_any_file() -> None:
     async def whole() -> None:
         await LABS.create(topology, say=lambda line: None)
         (names.directory(topology.name) / state.STATE).unlink()
-        listed = {one.name: one.state for one in LABS.found()}
+        listed = {one.name: one.state for one in LABS.existing()}
         assert listed[topology.name] == "broken"
         with pytest.raises(UsageError, match="Remains of a lab named"):
             await LABS.create(topology, say=lambda line: None)

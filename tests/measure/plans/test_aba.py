@@ -54,9 +54,9 @@ def test_every_noisy_trial_stands_between_two_quiet_ones_of_its_own(
     for at, step in enumerate(steps):
         calm = quiet.get(step.pair)
         if calm not in active:
-            assert step.quiet is None
+            assert step.baseline is None
             continue
-        assert step.quiet == calm
+        assert step.baseline == calm
         assert (steps[at - 1].pair, steps[at - 1].repeat_index) == (calm, step.before)
         assert (steps[at + 1].pair, steps[at + 1].repeat_index) == (calm, step.after)
     # Turns of a quiet one count from 0 in the order of execution.
@@ -72,8 +72,8 @@ def test_a_victims_trials_and_what_is_dear_to_change_stay_together(
 ) -> None:
     active, quiet, blocks = drawn
     steps = order_aba_round(seed, number, active, quiet, blocks)
-    noisy = [step for step in steps if step.quiet is not None]
-    runs = [(blocks[step.pair], step.quiet) for step in noisy]
+    noisy = [step for step in steps if step.baseline is not None]
+    runs = [(blocks[step.pair], step.baseline) for step in noisy]
     assert _changes(runs) == len(set(runs))
     assert _changes([block for block, _ in runs]) == len({block for block, _ in runs})
 

@@ -457,6 +457,13 @@ LOCAL_LAB = [{"name": "a", "kind": "lab"}]
         ({"design": {"nest": {"boot": 2}}}, "design.nest: only hosts of a lab"),
         ({"design": {"nest": {"rounds": 7}}, "repeat": {"min": 3}}, "repeat: `design.nest` sets"),
         ({"money": {"limit": 5}}, "money: no target says what an hour of it costs"),
+        (
+            {
+                "money": {"limit": 5},
+                "targets": [{"name": "a", "per_hour": 1}, {"name": "b"}, {"name": "c"}],
+            },
+            "money: no `per_hour` for b, c, so the money spent would not be known",
+        ),
         ({"money": {"limit": 5, "currency": "dollars"}}, "'dollars' is not a currency"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",

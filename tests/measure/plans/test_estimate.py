@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from nephoscope.core.errors import PlanError
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.plans import estimate, expand, refuse_too_long
 from nephoscope.measure.plans.estimate import (
-    BOOT_S,
     GUESSED,
     MEASURED,
-    OVERHEAD_S,
     UNKNOWN_S,
     EarlierRuns,
     RunEstimate,
@@ -21,6 +20,7 @@ from nephoscope.measure.plans.estimate import (
 )
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
+from nephoscope.measure.targets.kinds import KINDS
 
 from .factory import CATALOG
 
@@ -39,7 +39,7 @@ def made(earlier_runs: EarlierRuns | None = None, **more: Any) -> tuple[Plan, Ru
     return plan, estimate(plan, expand(plan, CATALOG), CATALOG, earlier_runs)
 
 
-TRIAL_S = 1 + OVERHEAD_S["local"]
+TRIAL_S = 1 + KINDS["local"].trial_overhead_s
 
 
 def test_trials_and_time_are_rounds_times_alternatives_times_seconds() -> None:
@@ -66,7 +66,7 @@ def test_earlier_trials_with_the_same_parameters_are_believed_first() -> None:
 
 def test_parameters_that_say_nothing_of_time_are_a_guess() -> None:
     _, found = made(benchmarks=[{"benchmark": "disk.work"}])
-    assert found.round_s == pytest.approx(UNKNOWN_S + OVERHEAD_S["local"])
+    assert found.round_s == pytest.approx(UNKNOWN_S + KINDS["local"].trial_overhead_s)
     assert found.guessed == 1
 
 
@@ -86,7 +86,7 @@ def test_only_distinct_machines_run_side_by_side() -> None:
     _, one = made(targets=here, benchmarks=[entry], concurrent=True)
     _, two = made(targets=apart, benchmarks=[entry], concurrent=True)
     assert one.round_s == pytest.approx(2 * TRIAL_S)
-    assert two.round_s == pytest.approx(1 + OVERHEAD_S["ssh"])
+    assert two.round_s == pytest.approx(1 + KINDS["ssh"].trial_overhead_s)
 
 
 def test_a_budget_bounds_time_and_money() -> None:
@@ -108,7 +108,9 @@ def test_boots_of_a_nested_design_are_counted() -> None:
     )
     # 12 rounds in six boots, each with a warm-up round.
     assert found.trials_least == found.trials_most == 18
-    assert found.least_s == pytest.approx(18 * (1 + OVERHEAD_S["lab"]) + 6 * BOOT_S["qemu"])
+    assert found.least_s == pytest.approx(
+        18 * (1 + KINDS["lab"].trial_overhead_s) + 6 * TABLE["qemu"].boot_s
+    )
 
 
 def test_a_nested_design_makes_each_platform_once_a_boot() -> None:
@@ -122,9 +124,9 @@ def test_a_nested_design_makes_each_platform_once_a_boot() -> None:
         design={"nest": {"boot": 3, "rounds": 2}},
     )
     # The lab, then each platform in each boot, however many rounds that has.
-    boots_s = BOOT_S["container"] + 3 * (BOOT_S["container"] + BOOT_S["qemu"])
+    boots_s = TABLE["container"].boot_s + 3 * (TABLE["container"].boot_s + TABLE["qemu"].boot_s)
     assert found.trials_least == 12
-    assert found.least_s == pytest.approx(12 * (1 + OVERHEAD_S["lab"]) + boots_s)
+    assert found.least_s == pytest.approx(12 * (1 + KINDS["lab"].trial_overhead_s) + boots_s)
 
 
 def test_loads_and_hooks_take_their_time() -> None:
@@ -133,7 +135,11 @@ def test_loads_and_hooks_take_their_time() -> None:
         before=[{"benchmark": "disk.work"}],
     )
     assert found.round_s == pytest.approx(
-        TRIAL_S + 3 + 2 * OVERHEAD_S["local"] + UNKNOWN_S + OVERHEAD_S["local"]
+        TRIAL_S
+        + 3
+        + 2 * KINDS["local"].trial_overhead_s
+        + UNKNOWN_S
+        + KINDS["local"].trial_overhead_s
     )
 
 

@@ -18,7 +18,7 @@ def _folder(tmp_path: Path) -> None:
 
 
 def test_two_runs_on_one_machine_name_each_other_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrent_runs, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(concurrent_runs, "POLL_INTERVAL_S", 0.0)
     first = ConcurrentRuns("one", frozenset({"this machine"}))
     second = ConcurrentRuns("two", frozenset({"this machine", "ssh:far"}))
     elsewhere = ConcurrentRuns("three", frozenset({"ssh:other"}))

@@ -47,7 +47,7 @@ def name() -> Iterator[str]:
 
 
 def is_up(name: str) -> bool:
-    return any(lab.name == name for lab in LABS.found())
+    return any(lab.name == name for lab in LABS.existing())
 
 
 def topology(name: str) -> dict[str, Any]:

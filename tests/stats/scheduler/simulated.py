@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from nephoscope.features.scheduler.inference.verdict import Gap, Look, Loop
+from nephoscope.features.scheduler.inference.verdict import Gap, Loop, ObservationWindow
 
 STEP_NS = 100_000
 Runs = Callable[[int], list[bool]]
@@ -96,7 +96,7 @@ def look(
     cost_ns: float = 15.0,
     cpu: int = 0,
     **more: object,
-) -> Look:
+) -> ObservationWindow:
     """What loops under a rule see; `noise` takes them 0.2 to 2 ms away a few times a second."""
     steps = window_ms * 1_000_000 // STEP_NS
     had = [rule(step) for step in range(steps)]
@@ -111,7 +111,7 @@ def look(
         _loop([one[number] for one in had], cpu + number // processes, number % processes, cost_ns)
         for number in range(loops)
     ]
-    return Look(
+    return ObservationWindow(
         target="t",
         trial="r0001-s000-t",
         processes=processes,

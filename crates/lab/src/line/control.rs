@@ -58,7 +58,9 @@ impl ControlSocket {
     pub fn listen(path: &Path) -> Result<Self> {
         let what = format!("Listening at {}", path.display());
         let socket = || -> io::Result<UnixListener> {
-            if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+            if std::fs::symlink_metadata(path)
+                .is_ok_and(|metadata| metadata.file_type().is_socket())
+            {
                 std::fs::remove_file(path)?;
             }
             let listener = UnixListener::bind(path)?;

@@ -88,9 +88,9 @@ impl Line {
         }
         let socket = config.socket.as_deref().map(ControlSocket::listen).transpose()?;
         let waiting = Waiting::new()?;
-        let others = [signals.as_raw_fd(), 0];
+        let descriptors = [signals.as_raw_fd(), 0];
         let listening = socket.as_ref().map(ControlSocket::fd);
-        for fd in taps.iter().map(Tap::fd).chain(others).chain(listening) {
+        for fd in taps.iter().map(Tap::fd).chain(descriptors).chain(listening) {
             waiting.add(fd)?;
         }
         Ok(Self {

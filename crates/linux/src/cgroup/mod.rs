@@ -74,9 +74,9 @@ impl Cgroups {
         if let Some(reason) = &self.hidden {
             return Err(reason.clone());
         }
-        let two = self.hierarchies.iter().any(|mounted| mounted.controllers.is_empty());
-        let one = self.hierarchies.iter().any(|mounted| !mounted.controllers.is_empty());
-        Ok(match (one, two) {
+        let has_unified = self.hierarchies.iter().any(|mounted| mounted.controllers.is_empty());
+        let has_v1 = self.hierarchies.iter().any(|mounted| !mounted.controllers.is_empty());
+        Ok(match (has_v1, has_unified) {
             (true, true) => "hybrid",
             (true, false) => "v1",
             (false, true) => "v2",
@@ -117,8 +117,8 @@ impl Cgroups {
     /// CPUs that the cpuset of the nearest visible group allows.
     pub fn cpuset(&self, files: &Files) -> Fact<Limit<Vec<usize>>> {
         let names = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
-        let found = self.with("cpuset", "cpuset.cpus.effective", files)?;
-        for folder in &found.folders {
+        let cpuset = self.with("cpuset", "cpuset.cpus.effective", files)?;
+        for folder in &cpuset.folders {
             for line in names.iter().filter_map(|name| files.line(folder.join(name)).ok()) {
                 if let Some(value) = proc::cpu_list(&line) {
                     return Ok(Limit { value, path: folder.clone() });
@@ -176,7 +176,7 @@ impl Cgroups {
         read: impl Fn(&Path, bool) -> Fact<Option<T>>,
     ) -> Fact<Option<Limit<T>>> {
         let hierarchy = match self.with(controller, v2_file, files) {
-            Ok(found) => found,
+            Ok(hierarchy) => hierarchy,
             // Version 2 without the file in any group, up to the real root, has no limit to show:
             // the root itself never has the file, so this is "none" and not "hidden".
             Err(_) if self.version() == Ok("v2") => return Ok(None),

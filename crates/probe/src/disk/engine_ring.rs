@@ -28,7 +28,7 @@ pub fn ring(depth: usize) -> Result<IoUring, Error> {
         .build(entries);
     match modern {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(entries),
-        other => other,
+        built => built,
     }
 }
 
@@ -60,7 +60,7 @@ struct InFlightOperations<'a> {
     slot_bytes: usize,
     started_ns: Vec<u64>,
     in_flight: usize,
-    turn: u64,
+    submissions: u64,
     window: CompletionWindow,
 }
 
@@ -77,7 +77,7 @@ impl<'a> InFlightOperations<'a> {
             slot_bytes,
             started_ns: vec![0; job.depth],
             in_flight: 0,
-            turn: 0,
+            submissions: 0,
             window,
         })
     }
@@ -116,7 +116,7 @@ impl<'a> InFlightOperations<'a> {
         let record = self.order.next(self.job.records);
         let entry = self.entry(slot, record);
         self.started_ns[slot] = now_ns;
-        self.turn += 1;
+        self.submissions += 1;
         // SAFETY: the slot's part of the buffer is free until its completion is seen, and the queue
         // is drained before the buffer goes away.
         unsafe { ring.submission().push(&entry) }.expect("the ring has an entry for each slot");
@@ -134,7 +134,7 @@ impl<'a> InFlightOperations<'a> {
         let entry = if job.write {
             // SAFETY: this slot's part of the buffer, with nothing in flight on it.
             let bytes = unsafe { std::slice::from_raw_parts_mut(data, job.record_bytes) };
-            pattern::stamp(bytes, job.seed ^ (self.turn << 20) ^ record);
+            pattern::stamp(bytes, job.seed ^ (self.submissions << 20) ^ record);
             opcode::Write::new(fd, data, length).offset(at).build()
         } else {
             opcode::Read::new(fd, data, length).offset(at).build()

@@ -116,8 +116,8 @@ impl Mail {
 pub fn peak(draws: Draws, block_bytes: u64) -> (u64, u64) {
     let mut mail = Mail::new(draws);
     let (mut bytes, mut most_bytes, mut most_files) = (0, 0, 0);
-    for turn in 0..draws.files + draws.transactions {
-        let created = (turn < draws.files).then(|| [None, Some(mail.create())]);
+    for step_index in 0..draws.files + draws.transactions {
+        let created = (step_index < draws.files).then(|| [None, Some(mail.create())]);
         for step in created.unwrap_or_else(|| mail.transaction()).into_iter().flatten() {
             let (before, after) = step.sizes();
             bytes += after.next_multiple_of(block_bytes);

@@ -56,7 +56,7 @@ pub struct Mailbox {
     data: Buffer,
     into: Buffer,
     pub counts: Counts,
-    turn: u64,
+    writes: u64,
 }
 
 impl Mailbox {
@@ -79,7 +79,7 @@ impl Mailbox {
             std::fs::create_dir(&path)
                 .map_err(|error| errors::named("Creating a folder", folder.path(), &error))?;
         }
-        Ok(Self { session, folder, habits, data, into, counts: Counts::default(), turn: 0 })
+        Ok(Self { session, folder, habits, data, into, counts: Counts::default(), writes: 0 })
     }
 
     pub fn apply(&mut self, step: MailStep) -> Result<()> {
@@ -169,8 +169,8 @@ impl Mailbox {
     fn write(&mut self, file: u64, bytes: u64, flags: libc::c_int, what: &str) -> Result<()> {
         let handle = self.open(file, libc::O_WRONLY | flags, what)?;
         let bytes = usize::try_from(bytes).expect("the spec bounds a file");
-        self.turn += 1;
-        pattern::stamp(&mut self.data.as_mut_slice()[..bytes], self.turn);
+        self.writes += 1;
+        pattern::stamp(&mut self.data.as_mut_slice()[..bytes], self.writes);
         for block in self.data.as_slice()[..bytes].chunks(self.habits.block_bytes) {
             let done = self.moved(|| {
                 // SAFETY: the block is this long, the descriptor is open.

@@ -13,7 +13,7 @@ pub struct Mover<'a> {
     job: &'a DiskJob<'a>,
     order: RecordOrder<'a>,
     buffer: Buffer,
-    turn: u64,
+    moves: u64,
 }
 
 impl<'a> Mover<'a> {
@@ -26,7 +26,7 @@ impl<'a> Mover<'a> {
     pub fn along(job: &'a DiskJob<'a>, number: u64, order: RecordOrder<'a>) -> Result<Self> {
         let mut buffer = Buffer::map(job.record_bytes, Pages::Default)?;
         Random::new(job.seed ^ number).fill(buffer.as_mut_slice());
-        Ok(Self { job, order, buffer, turn: 0 })
+        Ok(Self { job, order, buffer, moves: 0 })
     }
 
     pub fn session(&self) -> Session {
@@ -41,8 +41,8 @@ impl<'a> Mover<'a> {
         let at = record * length as u64;
         if job.write {
             let data = &mut self.buffer.as_mut_slice()[..length];
-            pattern::stamp(data, job.seed ^ (self.turn << 20) ^ record);
-            self.turn += 1;
+            pattern::stamp(data, job.seed ^ (self.moves << 20) ^ record);
+            self.moves += 1;
         }
         loop {
             // SAFETY: the buffer is at least `length` bytes long, the descriptor is open.

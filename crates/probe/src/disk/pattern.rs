@@ -47,9 +47,9 @@ mod tests {
     #[test]
     fn sequential_order_visits_each_record_once_a_turn() {
         let counter = AtomicU64::new(0);
-        let (mut one, mut two) =
+        let (mut first, mut second) =
             (RecordOrder::Sequential(&counter), RecordOrder::Sequential(&counter));
-        let seen: Vec<u64> = (0..3).flat_map(|_| [one.next(4), two.next(4)]).collect();
+        let seen: Vec<u64> = (0..3).flat_map(|_| [first.next(4), second.next(4)]).collect();
         assert_eq!(seen, [0, 1, 2, 3, 0, 1]);
     }
 

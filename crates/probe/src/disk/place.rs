@@ -18,8 +18,8 @@ pub fn directory(name: &str) -> PathBuf {
 fn default() -> PathBuf {
     let from_environment = std::env::var_os("TMPDIR").filter(|value| !value.is_empty());
     let candidates = [from_environment.map(PathBuf::from), Some(PathBuf::from("/var/tmp"))];
-    let found = candidates.into_iter().flatten().find(|path| path.is_dir());
-    found.unwrap_or_else(|| PathBuf::from("."))
+    let folder = candidates.into_iter().flatten().find(|path| path.is_dir());
+    folder.unwrap_or_else(|| PathBuf::from("."))
 }
 
 /// Whether files in `directory` live in memory and never reach a disk (tmpfs, ramfs). Since 6.6

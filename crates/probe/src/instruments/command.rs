@@ -281,7 +281,7 @@ fn program(trial: &Trial, name: &str) -> Result<Program> {
             "Write it as a list of one text, or leave `shell` out.",
         ));
     };
-    Ok(find_program(trial, &[shell.as_slice(), &["-c", line]].concat())?.called(first_line(line)))
+    Ok(find_program(trial, &[shell.as_slice(), &["-c", line]].concat())?.labelled(first_line(line)))
 }
 
 fn find_program(trial: &Trial, argv: &[&str]) -> Result<Program> {
@@ -367,9 +367,9 @@ impl ExecutionTimes {
             executions.iter().map(|execution| execution.wall_ns as f64).collect();
         Self {
             wall_median_ns: closed_loop::median(&mut walls),
-            wall_mean_ns: mean(|one| one.wall_ns),
-            user_ns: mean(|one| one.user_ns),
-            system_ns: mean(|one| one.system_ns),
+            wall_mean_ns: mean(|execution| execution.wall_ns),
+            user_ns: mean(|execution| execution.user_ns),
+            system_ns: mean(|execution| execution.system_ns),
         }
     }
 }
@@ -393,7 +393,8 @@ fn emit(trial: &mut Trial, executions: &[Execution], shell: &ExecutionTimes) -> 
     }
     emit_memory(trial, executions)?;
     trial.out.emit("runs_count", executions.len() as f64, factors! {})?;
-    let failures = executions.iter().filter(|one| one.ending != Ending::Exit(0)).count();
+    let failures =
+        executions.iter().filter(|execution| execution.ending != Ending::Exit(0)).count();
     trial.out.emit("failures_count", failures as f64, factors! {})?;
     let mut histogram = Histogram::<u64>::new(3).expect("3 digits are allowed");
     for execution in executions {
@@ -428,9 +429,9 @@ fn emit_executions(
     let mut document = json!({
         "wall_ns": column(&|times| less(times.wall_ns, shell.wall_median_ns)),
         "user_ns": column(&|times| less(times.user_ns, shell.user_ns)),
-        "system_ns": column(&|one| less(one.system_ns, shell.system_ns)),
-        "max_rss_bytes": column(&|one| one.max_rss_bytes.cast_signed()),
-        "exit_codes": column(&|one| one.ending.code().into()),
+        "system_ns": column(&|execution| less(execution.system_ns, shell.system_ns)),
+        "max_rss_bytes": column(&|execution| execution.max_rss_bytes.cast_signed()),
+        "exit_codes": column(&|execution| execution.ending.code().into()),
     });
     if !figures.is_empty() {
         let named = figures.iter().zip(&measured.figures);
@@ -442,7 +443,7 @@ fn emit_executions(
 /// Emits the peak memory. The kernel counts the memory of the probe to the process until the
 /// program is loaded, so that nothing below it can be seen.
 fn emit_memory(trial: &mut Trial, executions: &[Execution]) -> Result<()> {
-    let peak = executions.iter().map(|one| one.max_rss_bytes).max().unwrap_or(0);
+    let peak = executions.iter().map(|execution| execution.max_rss_bytes).max().unwrap_or(0);
     let own = Files::machine().text("/proc/self/status").ok();
     let own = own.and_then(|status| proc::kib_field(&status, "VmHWM"));
     if own.is_some_and(|own| peak > own) {

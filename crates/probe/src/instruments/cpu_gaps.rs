@@ -86,7 +86,7 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<()> {
     } else {
         start::threads::<C>(trial, &settings, &places)?
     };
-    let beside = trial.counters();
+    let counters = trial.counters();
     for record in &records {
         emit(trial, record)?;
         note_limitations(trial, record, &settings);
@@ -98,7 +98,7 @@ fn run_with<C: Ticks>(trial: &mut Trial) -> Result<()> {
     ];
     trial.out.emit_known(&obtained, &factors! {})?;
     let known = ["steal_ratio", "psi_cpu_some_ratio", "throttled_ratio"]
-        .map(|metric| (metric, beside[metric].as_f64()));
+        .map(|metric| (metric, counters[metric].as_f64()));
     trial.out.emit_known(&known, &factors! {})
 }
 

@@ -158,8 +158,8 @@ mod tests {
         .join()
         .unwrap();
         // The histogram rounds to 3 digits, and half of an odd number of nanoseconds down.
-        let one = 2.0 * outcome.operations_per_s * outcome.latency.mean() / 1e9;
-        assert!((one - 1.0).abs() < 0.005, "{one}");
+        let in_flight = 2.0 * outcome.operations_per_s * outcome.latency.mean() / 1e9;
+        assert!((in_flight - 1.0).abs() < 0.005, "{in_flight}");
         assert!(round_trips > outcome.latency.len());
     }
 }

@@ -150,7 +150,8 @@ impl DiskRecordSettings {
         let params = &trial.params;
         let mut settings: Self = parameters::fields(params);
         let chosen = params.words(trial.spec(), "operations");
-        let in_order = OPERATIONS.iter().filter(|word| chosen.iter().any(|other| other == *word));
+        let in_order =
+            OPERATIONS.iter().filter(|word| chosen.iter().any(|operation| operation == *word));
         settings.operations = in_order.map(|word| (*word).to_owned()).collect();
         settings.record_bytes.sort_unstable();
         settings.record_bytes.dedup();

@@ -213,8 +213,8 @@ fn url(text: &str) -> Result<Url> {
         return Err(ProbeError::usage("http.load needs the address of a server.", hint));
     }
     Url::parse(text).map_err(|why| {
-        let shown: String = text.chars().take(100).collect();
-        ProbeError::usage(format!("'{}' cannot be requested: {why}.", shown.escape_debug()), hint)
+        let start: String = text.chars().take(100).collect();
+        ProbeError::usage(format!("'{}' cannot be requested: {why}.", start.escape_debug()), hint)
     })
 }
 

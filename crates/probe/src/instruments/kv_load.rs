@@ -211,9 +211,9 @@ fn weights(operations: &[&str], dialect: Dialect) -> Result<[u64; KeyOperation::
         let operation = KeyOperation::ALL.into_iter().find(|operation| operation.name() == name);
         let weight = weight.parse::<u64>().ok().filter(|weight| (1..=1_000_000).contains(weight));
         let (Some(operation), Some(weight)) = (operation, weight) else {
-            let shown: String = text.chars().take(40).collect();
+            let start: String = text.chars().take(40).collect();
             return Err(ProbeError::usage(
-                format!("kv.load: '{}' is no operation with a weight.", shown.escape_debug()),
+                format!("kv.load: '{}' is no operation with a weight.", start.escape_debug()),
                 "Use get, set, incr, lpush, lrange, each with =WEIGHT (1 to 1000000) if needed.",
             ));
         };

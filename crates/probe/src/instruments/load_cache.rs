@@ -93,7 +93,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         CounterRate { total: "load_touches_per_s", interval: "interval_touches_per_s", each: 1.0 };
     let session = trial.session;
     load_threads::run(trial, &settings, &load::pinned(&cpus), &[rate], |_| {
-        Touches::prepare(session, lines)
+        CacheWalk::prepare(session, lines)
     })?;
     let bytes = lines * LINE_BYTES * cpus.len();
     trial.out.emit("working_set_bytes", bytes as f64, factors! {})
@@ -117,7 +117,7 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
     // Of several caches each is looked for as if it were like the first.
     let one_cpu_bytes = caches::last_level(&cpus[..1]).bytes;
     caches::check_memory("load.cache", 4 * one_cpu_bytes, SMALLER)?;
-    let Some(found) = usable_cache::find(trial.session, cpus[0], one_cpu_bytes)? else {
+    let Some(usable_bytes) = usable_cache::find(trial.session, cpus[0], one_cpu_bytes)? else {
         trial.out.note(format!(
             "No working set up to the {} KiB of the last-level cache is reached faster than memory: \
              this machine seems to have no part of that cache, or others take it all.",
@@ -125,24 +125,24 @@ fn room_for_all(trial: &mut Trial, cpus: &[usize]) -> Result<usize> {
         ));
         return Ok(nominal.bytes);
     };
-    if found < one_cpu_bytes {
+    if usable_bytes < one_cpu_bytes {
         trial.out.note(format!(
             "Of the last-level cache of {} KiB this machine reaches {} KiB.",
             one_cpu_bytes >> 10,
-            found >> 10
+            usable_bytes >> 10
         ));
     }
-    Ok((nominal.bytes as f64 * found as f64 / one_cpu_bytes as f64) as usize)
+    Ok((nominal.bytes as f64 * usable_bytes as f64 / one_cpu_bytes as f64) as usize)
 }
 
 /// The walk of one thread: several places on a ring of its own.
-struct Touches {
+struct CacheWalk {
     places: [*mut u8; CHAINS],
     /// What the places lead through.
     _ring: Ring,
 }
 
-impl Touches {
+impl CacheWalk {
     fn prepare(session: Session, lines: usize) -> Result<Self> {
         let mut ring = usable_cache::ring(session, lines * LINE_BYTES)?;
         while ring.lines() < lines {
@@ -153,7 +153,7 @@ impl Touches {
     }
 }
 
-impl Work for Touches {
+impl Work for CacheWalk {
     #[inline]
     fn bit(&mut self) -> Result<u64> {
         // SAFETY: the places are on the ring, which is still there.
@@ -168,12 +168,12 @@ mod tests {
 
     #[test]
     fn a_lap_of_all_chains_comes_back_to_its_places() {
-        let mut touches = Touches::prepare(Session::detached(), HOPS * CHAINS).unwrap();
-        let places = touches.places;
-        let laps: u64 = (0..CHAINS).map(|_| touches.bit().unwrap()).sum();
+        let mut walk = CacheWalk::prepare(Session::detached(), HOPS * CHAINS).unwrap();
+        let places = walk.places;
+        let laps: u64 = (0..CHAINS).map(|_| walk.bit().unwrap()).sum();
         assert_eq!(laps, (HOPS * CHAINS * CHAINS) as u64);
         // Each chain has made one whole lap of the ring.
-        assert_eq!(touches.places, places);
+        assert_eq!(walk.places, places);
     }
 
     #[test]

@@ -147,7 +147,7 @@ struct Chase {
 }
 
 /// Hops between two looks for cancellation outside of passes: some milliseconds in memory.
-const HOPS_PER_LOOK: usize = 1 << 16;
+const HOPS_PER_CHECK: usize = 1 << 16;
 
 impl Chase {
     /// Nanoseconds per load over a vector of `length` bytes.
@@ -155,7 +155,7 @@ impl Chase {
         let lines = length / LINE_BYTES;
         while self.ring.lines() < lines {
             self.session.check()?;
-            self.ring.grow((self.ring.lines() + HOPS_PER_LOOK).min(lines));
+            self.ring.grow((self.ring.lines() + HOPS_PER_CHECK).min(lines));
         }
         touch::own_pages();
         if length <= self.llc_bytes {
@@ -200,7 +200,7 @@ impl Chase {
         let mut left = hops;
         while left > 0 {
             self.session.check()?;
-            let now = left.min(HOPS_PER_LOOK);
+            let now = left.min(HOPS_PER_CHECK);
             self.ring.hop(now);
             left -= now;
         }

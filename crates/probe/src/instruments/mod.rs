@@ -1,5 +1,4 @@
-//! The table of native benchmarks. To add one: a file `<room>_<quantity>.rs` here with its SPEC, its
-//! code, its tests and its manual page as `//!` text, and its lines below.
+//! The table of native benchmarks. docs/contributing/benchmark.md describes how to add one.
 use crate::error::{ProbeError, Result};
 use crate::trial::{ListenConfig, Trial};
 use nephoscope_wire::spec::{self, Spec};

@@ -66,8 +66,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let mut path = ProbedPath::open(trial.session, to, trial.params.u64("wait_ns"))?;
     trial.prepared()?;
     let limit = trial.params.u64("hops") as u8;
-    let found = path.hops(limit, trial.params.u64("probes_per_hop"))?;
-    emit_hops(trial, to, &found)?;
+    let hops = path.hops(limit, trial.params.u64("probes_per_hop"))?;
+    emit_hops(trial, to, &hops)?;
     let Some(mtu) = path.mtu()? else {
         trial.out.note(format!("{to} answers no echo requests, so its path MTU is not known."));
         return Ok(());

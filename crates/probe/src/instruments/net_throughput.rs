@@ -229,8 +229,8 @@ pub fn run(trial: &mut Trial) -> Result<()> {
         }
         steps => {
             let goal_ratio = trial.params.float("loss_goal_ratio");
-            let found = rate_search::search(trial, &task, peer, steps, goal_ratio)?;
-            udp_samples::emit_search(trial, &task, found)
+            let fastest = rate_search::search(trial, &task, peer, steps, goal_ratio)?;
+            udp_samples::emit_search(trial, &task, fastest)
         }
     }
 }

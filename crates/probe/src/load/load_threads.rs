@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Longest sleep between two looks whether the load is to end.
-const LOOK_AROUND_NS: u64 = 10_000_000;
+const CHECK_INTERVAL_NS: u64 = 10_000_000;
 
 /// Something to do, in bits of some microseconds, or operation by operation.
 pub trait Work {
@@ -257,7 +257,9 @@ fn worker_loop<W: Work>(
                 own_counters.bits.store(bits, Ordering::Relaxed);
             }
             // In pieces: the load may be over before a long period is.
-            CycleStep::SleepUntil(at_ns) => nap(at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS)),
+            CycleStep::SleepUntil(at_ns) => {
+                nap(at_ns.saturating_sub(now_ns).min(CHECK_INTERVAL_NS))
+            }
         }
     }
     Ok(())
@@ -294,7 +296,7 @@ fn watch(
         if over {
             break;
         }
-        nap((due_ns.min(end_ns) - now_ns).min(LOOK_AROUND_NS));
+        nap((due_ns.min(end_ns) - now_ns).min(CHECK_INTERVAL_NS));
     }
     let sum = Sum::of(worker_counters);
     let seconds = (sum.at_ns - first.at_ns).max(1) as f64 / 1e9;

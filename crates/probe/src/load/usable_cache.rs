@@ -87,8 +87,11 @@ mod tests {
     fn what_is_found_is_no_more_than_was_asked_for() {
         // A first-level cache holds 16 KiB on every CPU; four times 4 MiB is beyond most second ones,
         // so that on any machine the answer is a size in between.
-        let found =
+        let usable_bytes =
             find(Session::detached(), crate::trial::affinity::allowed()[0], 4 << 20).unwrap();
-        assert!(found.is_none_or(|bytes| (128 << 10..=4 << 20).contains(&bytes)), "{found:?}");
+        assert!(
+            usable_bytes.is_none_or(|bytes| (128 << 10..=4 << 20).contains(&bytes)),
+            "{usable_bytes:?}"
+        );
     }
 }

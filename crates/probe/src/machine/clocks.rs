@@ -80,8 +80,8 @@ mod tests {
                 })
                 .fold(f64::INFINITY, f64::min);
             let ratio = cost.min_ns / plain;
-            let said = format!("{cost:?}, plain loop {plain:.1} ns, ratio {ratio:.2}");
-            holds((0.5..=2.0).contains(&ratio), said)
+            let readings = format!("{cost:?}, plain loop {plain:.1} ns, ratio {ratio:.2}");
+            holds((0.5..=2.0).contains(&ratio), readings)
         });
     }
 }

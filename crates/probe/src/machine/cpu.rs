@@ -234,9 +234,9 @@ mod tests {
         assert_eq!((&same["agree"], &same["disagreements"]), (&json!(true), &json!([])));
         // As after a live migration, or where a container shows an invented cpuinfo.
         let moved = Cpuid { brand: Some("Intel(R) Xeon(R) Gold".into()), model: 106, ..cpuid() };
-        let other = facts(INTEL, Ok(moved));
-        assert_eq!(other["agree"], false);
-        assert_eq!(other["disagreements"][1], "model: cpuid '106', /proc/cpuinfo '85'");
+        let changed = facts(INTEL, Ok(moved));
+        assert_eq!(changed["agree"], false);
+        assert_eq!(changed["disagreements"][1], "model: cpuid '106', /proc/cpuinfo '85'");
     }
 
     #[test]

@@ -101,15 +101,15 @@ mod x86 {
             hypervisor(&reader, &mut out);
         }
         if let Some(caches) = cpuid.get_cache_parameters() {
-            out.caches = caches.filter_map(|found| cache(&found)).collect();
+            out.caches = caches.filter_map(|parameters| cache(&parameters)).collect();
         }
         out
     }
 
     fn hypervisor(reader: &impl CpuIdReader, out: &mut Cpuid) {
         for leaf in HYPERVISOR_LEAVES {
-            let found = reader.cpuid2(leaf, 0);
-            let bytes: Vec<u8> = [found.ebx, found.ecx, found.edx]
+            let registers = reader.cpuid2(leaf, 0);
+            let bytes: Vec<u8> = [registers.ebx, registers.ecx, registers.edx]
                 .iter()
                 .flat_map(|word| word.to_le_bytes())
                 .collect();

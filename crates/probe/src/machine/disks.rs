@@ -11,8 +11,8 @@ pub fn section(files: &Files) -> Section {
     let mut section = Section::new("disks");
     match files.names("/sys/block") {
         Ok(names) => {
-            let shown = names.iter().filter(|name| !is_empty(files, name));
-            section.list("devices", shown.map(|name| device(files, name)).collect());
+            let drives = names.iter().filter(|name| !is_empty(files, name));
+            section.list("devices", drives.map(|name| device(files, name)).collect());
         }
         Err(reason) => section.put::<()>("devices", Err(reason)),
     }
@@ -86,16 +86,16 @@ struct Mounted {
 
 fn mount(table: &Fact<String>, role: &'static str, path: &Path) -> Section {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let found = table.as_ref().map_err(Clone::clone).and_then(|table| {
+    let mounted = table.as_ref().map_err(Clone::clone).and_then(|table| {
         holding(table, &path).ok_or_else(|| "the mount table does not show it".to_owned())
     });
     let space = space(&path);
     let mut mount = Section::new(format!("disks.mount_{role}"));
-    let part = |of: fn(&Mounted) -> String| found.as_ref().map(of).map_err(Clone::clone);
+    let part = |of: fn(&Mounted) -> String| mounted.as_ref().map(of).map_err(Clone::clone);
     mount.set("role", role);
-    mount.put("mount_point", part(|found| found.point.display().to_string()));
-    mount.put("file_system", part(|found| found.kind.clone()));
-    mount.put("device", part(|found| found.source.clone()));
+    mount.put("mount_point", part(|mounted| mounted.point.display().to_string()));
+    mount.put("file_system", part(|mounted| mounted.kind.clone()));
+    mount.put("device", part(|mounted| mounted.source.clone()));
     mount.put("size_bytes", space.clone().map(|(size, _, _)| size));
     mount.put("free_bytes", space.clone().map(|(_, free, _)| free));
     mount.put("read_only", space.map(|(_, _, read_only)| read_only));

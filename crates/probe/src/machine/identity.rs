@@ -51,9 +51,9 @@ mod tests {
     #[test]
     fn the_hash_is_stable_salted_and_short() {
         let id = "3d1219c7c4c5404aaa1f6d2a48adfda4";
-        let one = hash(&[("/etc/machine-id", id)]);
-        assert_eq!(one, hash(&[("/etc/machine-id", &format!("{id}\n"))]));
-        let hex = one.as_str().unwrap();
+        let hashed = hash(&[("/etc/machine-id", id)]);
+        assert_eq!(hashed, hash(&[("/etc/machine-id", &format!("{id}\n"))]));
+        let hex = hashed.as_str().unwrap();
         assert!(hex.len() == 16 && hex.chars().all(|c| c.is_ascii_hexdigit()));
         let plain: String =
             Sha256::digest(id).iter().take(8).map(|byte| format!("{byte:02x}")).collect();

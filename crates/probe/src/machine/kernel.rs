@@ -118,8 +118,8 @@ pub fn container(files: &Files) -> Section {
     hints.extend(named.map(|kind| format!("process 1 has container={kind}")));
     if let Ok(groups) = files.text("/proc/1/cgroup") {
         let words = ["docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice"];
-        let found = words.iter().find(|word| groups.contains(*word));
-        hints.extend(found.map(|word| format!("the control group of process 1 names {word}")));
+        let named_in = words.iter().find(|word| groups.contains(*word));
+        hints.extend(named_in.map(|word| format!("the control group of process 1 names {word}")));
     }
     if files.line("/proc/version").is_ok_and(|version| version.contains("gVisor")) {
         hints.push("the kernel calls itself gVisor".to_owned());

@@ -44,8 +44,8 @@ fn limit<T: Serialize>(
     path: &str,
     limit: Fact<Option<Limit<T>>>,
 ) {
-    let found = limit.and_then(|limit| limit.ok_or_else(|| "no limit".to_owned()));
-    let (value, from) = match found {
+    let stated = limit.and_then(|limit| limit.ok_or_else(|| "no limit".to_owned()));
+    let (value, from) = match stated {
         Ok(limit) => (Ok(limit.value), Ok(limit.path.display().to_string())),
         Err(reason) => (Err(reason.clone()), Err(reason)),
     };

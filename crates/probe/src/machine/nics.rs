@@ -10,8 +10,8 @@ pub fn section(files: &Files) -> Section {
     let mut section = Section::new("nics");
     match names(files) {
         Ok(names) => {
-            let shown = names.iter().filter(|name| *name != "lo");
-            section.list("ports", shown.map(|name| port(files, name)).collect());
+            let physical = names.iter().filter(|name| *name != "lo");
+            section.list("ports", physical.map(|name| port(files, name)).collect());
         }
         Err(reason) => section.put::<()>("ports", Err(reason)),
     }

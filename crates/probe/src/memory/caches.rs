@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn two_cpus_on_one_cache_count_it_once() {
-        let one = last_level(&[0]);
-        assert!(one.bytes >= 1 << 20, "{one:?}");
-        assert_eq!(last_level(&[0, 0]), one);
+        let single = last_level(&[0]);
+        assert!(single.bytes >= 1 << 20, "{single:?}");
+        assert_eq!(last_level(&[0, 0]), single);
     }
 
     #[test]

@@ -89,9 +89,9 @@ impl Ring {
         unsafe {
             while left >= 16 {
                 macro_rules! load {
-                    ($($turn:literal)*) => {$(
+                    ($($hop:literal)*) => {$(
                         // Volatile: the compiler may neither drop nor join loads.
-                        let _ = $turn;
+                        let _ = $hop;
                         at = at.cast::<*mut u8>().read_volatile();
                     )*};
                 }

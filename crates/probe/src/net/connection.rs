@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 /// A blocked call comes back this often and looks whether it is to end.
-const LOOK_AROUND: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// No sound connection stands still this long.
 pub(super) const STALLED_NS: u64 = 5_000_000_000;
 /// Between two machines a far side may have to wait for its start.
@@ -29,8 +29,8 @@ impl End {
         let set = || {
             // Small messages go out at once; large writes fill segments anyway.
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(LOOK_AROUND))?;
-            stream.set_write_timeout(Some(LOOK_AROUND))
+            stream.set_read_timeout(Some(CHECK_INTERVAL))?;
+            stream.set_write_timeout(Some(CHECK_INTERVAL))
         };
         set().map_err(|error| ProbeError::os("Setting up a socket", &error))?;
         Ok(Self { session, stream, patience_ns: STALLED_NS })
@@ -215,7 +215,7 @@ pub fn readable<const N: usize>(sockets: [RawFd; N], timeout_ms: libc::c_int) ->
 
 /// Makes `accept` return from time to time.
 pub(super) fn bound_waiting(listener: &TcpListener) -> Result<()> {
-    let time = libc::timeval { tv_sec: 0, tv_usec: i64::from(LOOK_AROUND.subsec_micros()) };
+    let time = libc::timeval { tv_sec: 0, tv_usec: i64::from(CHECK_INTERVAL.subsec_micros()) };
     set_option(listener.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, time)
         .map_err(|error| ProbeError::os("Setting up a socket", &error))
 }

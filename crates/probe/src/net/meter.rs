@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn without_an_end_all_after_the_warm_up_counts() {
         let mut meter = ByteMeter::open(0, 0);
-        for turn in 1..=1001 {
-            assert!(meter.received(turn * 1_000_000, 5));
+        for time_ms in 1..=1001 {
+            assert!(meter.received(time_ms * 1_000_000, 5));
         }
         assert_eq!(meter.counted_bytes, 5000);
         assert!((meter.bytes_per_s().unwrap() - 5000.0).abs() < 1e-6);

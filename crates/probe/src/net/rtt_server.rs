@@ -19,7 +19,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 /// While datagrams come, a look whether the peer says something is taken after so many receptions.
-const TURNS_WITHOUT_LOOK: u64 = 64;
+const TURNS_WITHOUT_CHECK: u64 = 64;
 
 pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
     let session = trial.session;
@@ -40,7 +40,7 @@ pub fn serve(trial: &mut Trial, listen: &ListenConfig) -> Result<Value> {
         // A look at the peer's messages before each datagram would be part of its round trip.
         let answered = echo.answer(&socket)?;
         turns += 1;
-        if answered > 0 && !turns.is_multiple_of(TURNS_WITHOUT_LOOK) {
+        if answered > 0 && !turns.is_multiple_of(TURNS_WITHOUT_CHECK) {
             continue;
         }
         if readable([peer.as_raw_fd()], 0)[0] {

@@ -17,7 +17,7 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 const WAITING_MAX: usize = 64;
 /// The same for one address, so that one stranger cannot take all places.
 const WAITING_PER_ADDRESS_MAX: usize = 8;
-const LOOK_AROUND_MS: libc::c_int = 100;
+const CHECK_INTERVAL_MS: libc::c_int = 100;
 
 /// Listens where `listen_at` says, on a free port.
 pub fn bind_listener(listen: &ListenConfig) -> Result<TcpListener> {
@@ -116,8 +116,9 @@ impl<'a> Reception<'a> {
         let mut polls: Vec<_> =
             all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
         // SAFETY: as many valid entries as are counted.
-        let ready =
-            unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, LOOK_AROUND_MS) };
+        let ready = unsafe {
+            libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, CHECK_INTERVAL_MS)
+        };
         polls.iter().map(|poll| ready > 0 && poll.revents != 0).collect()
     }
 
@@ -136,7 +137,7 @@ impl<'a> Reception<'a> {
             return Ok(());
         }
         let of_address = |unauthenticated: &UnauthenticatedPeer| unauthenticated.ip == ip;
-        if self.waiting.iter().filter(|one| of_address(one)).count() >= WAITING_PER_ADDRESS_MAX {
+        if self.waiting.iter().filter(|peer| of_address(peer)).count() >= WAITING_PER_ADDRESS_MAX {
             self.waiting.iter().position(of_address).map(|first| self.waiting.remove(first));
         } else if self.waiting.len() >= WAITING_MAX {
             self.waiting.remove(0);

@@ -207,9 +207,11 @@ mod tests {
 
     #[test]
     fn several_connections_add_up() {
-        let one = TcpInfo { retransmits: 2, rtt_ns: 5, rtt_min_ns: Some(3), ..TcpInfo::default() };
-        let two = TcpInfo { retransmits: 1, rtt_ns: 9, rtt_min_ns: Some(4), ..TcpInfo::default() };
-        let merged = TcpInfo::together(&[one, two]).unwrap();
+        let first =
+            TcpInfo { retransmits: 2, rtt_ns: 5, rtt_min_ns: Some(3), ..TcpInfo::default() };
+        let second =
+            TcpInfo { retransmits: 1, rtt_ns: 9, rtt_min_ns: Some(4), ..TcpInfo::default() };
+        let merged = TcpInfo::together(&[first, second]).unwrap();
         assert_eq!((merged.retransmits, merged.rtt_ns, merged.rtt_min_ns), (3, 9, Some(3)));
         assert_eq!(merged.sent_bytes, None);
         assert_eq!(TcpInfo::together(&[]), None);

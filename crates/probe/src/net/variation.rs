@@ -37,7 +37,7 @@ impl Jitter {
 }
 
 /// Transits that are kept for the variation from the least one.
-pub const KEPT: usize = 1 << 20;
+pub const MAX_TRANSITS: usize = 1 << 20;
 
 /// All that is told about the variation of one direction's delay.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct DelayVariation {
 impl DelayVariation {
     /// Room for `packets` (0: not known).
     pub fn new(packets: u64) -> Self {
-        let room = if packets == 0 { KEPT } else { (packets as usize).min(KEPT) };
+        let room = if packets == 0 { MAX_TRANSITS } else { (packets as usize).min(MAX_TRANSITS) };
         Self {
             jitter: Jitter::default(),
             ipdv: latency_histogram(),

@@ -58,10 +58,11 @@ fn repeat(client: &mut StorageClient, writes: bool, duration_ns: u64) -> Result<
 fn summed(operation: &'static str, times: &[ClientPass]) -> Transactions {
     let mut latency = crate::timing::closed_loop::latency_histogram();
     // Each client's own time: the others' last round is no part of it.
-    let rate =
-        |one: &ClientPass| one.latency.len() as f64 * 1e9 / (one.ended_ns - one.started_ns) as f64;
-    for one in times {
-        latency.add(&one.latency).expect("histograms of the same bounds");
+    let rate = |pass: &ClientPass| {
+        pass.latency.len() as f64 * 1e9 / (pass.ended_ns - pass.started_ns) as f64
+    };
+    for pass in times {
+        latency.add(&pass.latency).expect("histograms of the same bounds");
     }
     let per_s = times.iter().map(rate).sum();
     Transactions { operation, clients: times.len(), per_s, latency }

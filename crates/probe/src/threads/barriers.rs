@@ -63,7 +63,7 @@ struct LatchState {
 }
 
 /// A sleeper looks this often whether the trial was cancelled.
-const LOOK_AROUND: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Latch {
     pub fn new(session: Session, size: usize) -> Self {
@@ -106,7 +106,7 @@ impl Latch {
             if state.is_abandoned || self.session.is_cancelled() {
                 return false;
             }
-            let woken = self.changed.wait_timeout(state, LOOK_AROUND);
+            let woken = self.changed.wait_timeout(state, CHECK_INTERVAL);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         !state.is_abandoned

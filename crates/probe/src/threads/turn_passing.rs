@@ -32,7 +32,7 @@ struct SharedTurn {
     method: Method,
     /// Of each side, (where it reads its turn, where the other writes it).
     pipes: [(PipeReader, PipeWriter); 2],
-    turn: AtomicU32,
+    active_side: AtomicU32,
     over: AtomicBool,
 }
 
@@ -40,8 +40,8 @@ impl SharedTurn {
     fn new(session: Session, method: Method) -> Result<Arc<Self>> {
         let pipe = || std::io::pipe().map_err(|error| ProbeError::os("A pipe", &error));
         let pipes = [pipe()?, pipe()?];
-        let (turn, over) = (AtomicU32::new(0), AtomicBool::new(false));
-        Ok(Arc::new(Self { session, method, pipes, turn, over }))
+        let (active_side, over) = (AtomicU32::new(0), AtomicBool::new(false));
+        Ok(Arc::new(Self { session, method, pipes, active_side, over }))
     }
 
     #[inline]
@@ -55,11 +55,11 @@ impl SharedTurn {
                 }
             }
             Method::Futex => {
-                self.turn.store(side as u32, Ordering::Release);
+                self.active_side.store(side as u32, Ordering::Release);
                 // SAFETY: wakes whoever sleeps on our own word.
                 unsafe {
                     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-                    libc::syscall(libc::SYS_futex, self.turn.as_ptr(), operation, 1);
+                    libc::syscall(libc::SYS_futex, self.active_side.as_ptr(), operation, 1);
                 }
             }
         }
@@ -73,13 +73,13 @@ impl SharedTurn {
             Method::Pipe => self.read(side)?,
             Method::Futex => {
                 let waiting_side = 1 - side as u32;
-                while self.turn.load(Ordering::Acquire) == waiting_side {
+                while self.active_side.load(Ordering::Acquire) == waiting_side {
                     self.session.check()?;
                     // SAFETY: sleeps on our own word as long as it says that it is the other's turn.
                     unsafe {
                         let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
                         let no_limit = std::ptr::null::<libc::timespec>();
-                        let word = self.turn.as_ptr();
+                        let word = self.active_side.as_ptr();
                         libc::syscall(libc::SYS_futex, word, operation, waiting_side, no_limit);
                     }
                 }

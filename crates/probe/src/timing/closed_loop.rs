@@ -106,9 +106,9 @@ mod tests {
         let mut window = CompletionWindow::open(77_000, 1_000_000);
         let start = 77_000;
         // One completion every 1000 ns, each 4000 ns under way: depth 4.
-        let mut turn = 1;
-        while window.completed(start + turn * 1000, 4000) {
-            turn += 1;
+        let mut completions = 1;
+        while window.completed(start + completions * 1000, 4000) {
+            completions += 1;
         }
         let outcome = CompletionWindow::outcome([window]).unwrap();
         assert!((outcome.operations_per_s - 1e6).abs() < 1e-6);

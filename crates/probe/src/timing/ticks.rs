@@ -70,7 +70,7 @@ pub fn tsc_usable() -> Result<(), String> {
         .map_err(|error| format!("the kernel's clock source cannot be read ({error})"))?;
     match source.trim() {
         "tsc" | "kvm-clock" => Ok(()),
-        other => Err(format!("the kernel tells the time by '{other}'")),
+        unsteady => Err(format!("the kernel tells the time by '{unsteady}'")),
     }
 }
 

@@ -8,7 +8,7 @@
 //! pressure comes from the cumulative counter, not from the kernel's averages.
 use crate::machine::steal;
 use crate::trial::idle_cpu;
-use crate::trial::other_programs::{self, Others};
+use crate::trial::other_programs::{self, OtherProgramUse};
 use crate::trial::shared_kernel::KernelCounters;
 use nephoscope_linux::cgroup::{Cgroups, Throttled};
 use nephoscope_linux::clock;
@@ -54,7 +54,7 @@ pub struct Counters {
     swap_out_pages: Option<u64>,
     swapped_bytes: Option<u64>,
     load_1m: Option<f64>,
-    other_programs: Others,
+    other_programs: OtherProgramUse,
     kernel: KernelCounters,
 }
 
@@ -78,9 +78,9 @@ impl Counters {
         let cpu = CpuTimes::parse(&stat);
         let own_ticks = usage.map(|usage| (usage.cpu_us as f64 / 1e6 * TICKS_PER_S) as i64);
         let whole = other_programs::whole_kernel(files);
-        let others = Others::read(files, whole, cpu.as_ref(), &vmstat, own_ticks);
+        let other_programs = OtherProgramUse::read(files, whole, cpu.as_ref(), &vmstat, own_ticks);
         Self {
-            other_programs: others,
+            other_programs,
             kernel: KernelCounters::read(files, whole == Some(false), &stat, &vmstat),
             cpu,
             pressure: pressure(files),
@@ -220,14 +220,17 @@ fn usage() -> Option<ProcessUsage> {
 /// Wall clock minus monotonic clock. Both are slewed alike, so that only a step changes it. Of
 /// several tries the one counts whose two monotonic readings lie closest together.
 fn clock_offset_ns() -> i64 {
-    let one = || {
+    let measured_offset = || {
         let before = clock::monotonic_ns();
         let wall = clock::realtime_ns();
         let after = clock::monotonic_ns();
         let middle = before + (after - before) / 2;
         (after - before, wall.cast_signed() - middle.cast_signed())
     };
-    (0..5).map(|_| one()).min_by_key(|(width, _)| *width).map_or(0, |(_, offset)| offset)
+    (0..5)
+        .map(|_| measured_offset())
+        .min_by_key(|(width, _)| *width)
+        .map_or(0, |(_, offset)| offset)
 }
 
 #[cfg(test)]

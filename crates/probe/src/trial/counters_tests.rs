@@ -70,14 +70,14 @@ fn ratios_follow_their_formulas() {
         let texts: Vec<_> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
         reading(&texts, ns)
     };
-    let beside = of(&after, 10_000_000_000).since(&of(&before, 0));
+    let counters = of(&after, 10_000_000_000).since(&of(&before, 0));
     let near = |key: &str, wanted: f64| {
-        assert!((beside[key].as_f64().unwrap() - wanted).abs() < 1e-12, "{key}: {beside}");
+        assert!((counters[key].as_f64().unwrap() - wanted).abs() < 1e-12, "{key}: {counters}");
     };
     near("steal_ratio", 0.18);
     near("psi_io_some_ratio", 0.075);
     near("psi_io_full_ratio", 0.0);
-    assert!(beside["psi_memory_some_ratio"].is_null());
+    assert!(counters["psi_memory_some_ratio"].is_null());
 }
 
 #[test]
@@ -90,8 +90,11 @@ fn throttling_is_the_largest_over_the_levels_and_needs_the_same_group() {
     };
     let before = of(vec![level("/a/b", 1, 10), level("/a", 5, 100)], 0);
     let after = of(vec![level("/a/b", 1, 10), level("/a", 8, 600)], 1000);
-    let beside = after.since(&before);
-    assert_eq!((&beside["throttled_ratio"], &beside["throttled_count"]), (&json!(0.5), &json!(3)));
+    let counters = after.since(&before);
+    assert_eq!(
+        (&counters["throttled_ratio"], &counters["throttled_count"]),
+        (&json!(0.5), &json!(3))
+    );
     let moved = of(vec![level("/a/c", 1, 10), level("/a", 8, 600)], 1000);
     assert!(moved.since(&before)["throttled_ratio"].is_null());
 }

@@ -13,14 +13,14 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Cumulative; `None` where the machine hides it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
+pub struct OtherProgramUse {
     /// CPU time of all others, in ticks.
     pub ticks: Option<i64>,
     /// Bytes that all others read from and wrote to disks.
     pub io_bytes: Option<i64>,
 }
 
-impl Others {
+impl OtherProgramUse {
     /// Reads what is to be seen. whole: as `whole_kernel`. own_ticks: CPU time of this process and its children.
     pub fn read(
         files: &Files,
@@ -63,7 +63,7 @@ impl Others {
             let Ok(stat) = files.text(format!("/proc/{pid}/stat")) else { continue };
             ticks += used(&stat).unwrap_or(0);
             let io = files.text(format!("/proc/{pid}/io")).ok().and_then(|text| moved(&text));
-            io_bytes = io_bytes.zip(io).map(|(sum, one)| sum + one);
+            io_bytes = io_bytes.zip(io).map(|(sum, bytes)| sum + bytes);
         }
         Self { ticks: Some(ticks), io_bytes }
     }
@@ -103,9 +103,14 @@ mod tests {
     use super::*;
     use nephoscope_linux::captured::Captured;
 
-    fn read(captured: &Captured, cpu: Option<&CpuTimes>, vmstat: &str, own: Option<i64>) -> Others {
+    fn read(
+        captured: &Captured,
+        cpu: Option<&CpuTimes>,
+        vmstat: &str,
+        own: Option<i64>,
+    ) -> OtherProgramUse {
         let files = captured.files();
-        Others::read(&files, whole_kernel(&files), cpu, vmstat, own)
+        OtherProgramUse::read(&files, whole_kernel(&files), cpu, vmstat, own)
     }
 
     const IO: &str = "rchar: 9\nread_bytes: 4096\nwrite_bytes: 1024\ncancelled_write_bytes: 0\n";
@@ -116,9 +121,9 @@ mod tests {
         captured.link("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
         let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
         let vmstat = "pgpgin 10\npgpgout 5\n";
-        let others = read(&captured, Some(&cpu), vmstat, Some(120));
-        let wanted = Others { ticks: Some(380), io_bytes: Some(15 * 1024 - 5120) };
-        assert_eq!(others, wanted);
+        let usage = read(&captured, Some(&cpu), vmstat, Some(120));
+        let wanted = OtherProgramUse { ticks: Some(380), io_bytes: Some(15 * 1024 - 5120) };
+        assert_eq!(usage, wanted);
     }
 
     #[test]
@@ -132,8 +137,8 @@ mod tests {
             ("/proc/loadavg", "0"),
         ]);
         captured.link("/proc/self/ns/pid", "pid:[4026532000]");
-        let others = read(&captured, None, "", None);
-        assert_eq!(others, Others { ticks: Some(50 + 10), io_bytes: Some(2 * 5120) });
+        let usage = read(&captured, None, "", None);
+        assert_eq!(usage, OtherProgramUse { ticks: Some(50 + 10), io_bytes: Some(2 * 5120) });
     }
 
     #[test]
@@ -151,13 +156,13 @@ mod tests {
             captured.link(&format!("/proc/{path}/ns/net"), &format!("net:[{network}]"));
         }
         let cpu = CpuTimes { busy: 500, idle: 0, steal: None };
-        let others = read(&captured, Some(&cpu), "", Some(1));
-        assert_eq!(others, Others { ticks: Some(50), io_bytes: Some(5120) });
+        let usage = read(&captured, Some(&cpu), "", Some(1));
+        assert_eq!(usage, OtherProgramUse { ticks: Some(50), io_bytes: Some(5120) });
     }
 
     #[test]
     fn what_is_hidden_is_none() {
         let captured = Captured::new(&[]);
-        assert_eq!(read(&captured, None, "", Some(1)), Others::default());
+        assert_eq!(read(&captured, None, "", Some(1)), OtherProgramUse::default());
     }
 }

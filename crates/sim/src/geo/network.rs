@@ -146,17 +146,17 @@ pub fn bandwidth_mbps(
     from: &Location,
     to: &Location,
 ) -> Result<Option<f64>> {
-    let given = match &scenario.bandwidth {
+    let mbps_limit = match &scenario.bandwidth {
         Bandwidth::Unlimited => None,
         Bandwidth::Cloudanalyst => regions::bandwidth_mbps(&from.region, &to.region),
         Bandwidth::Matrix(matrix) => find_pair(matrix, from, to).copied(),
     };
-    match given {
+    match mbps_limit {
         Some(mbps) if !(mbps.is_finite() && mbps > 0.0) => refuse(
             format!("The bandwidth between `{}` and `{}` is {mbps}.", from.name, to.name),
             "Give Mbit/s above zero, or remove the pair for no limit.",
         ),
-        given => Ok(given),
+        mbps_limit => Ok(mbps_limit),
     }
 }
 

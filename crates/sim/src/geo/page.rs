@@ -299,7 +299,7 @@ mod tests {
         let page = Page { connections: 6, ..page(4096, 12) };
         let all = page.exchanges(RTT, f64::INFINITY);
         assert_eq!(all.load_ns(7.0 * MS), (500.0 + 3.0 * 7.0) * MS);
-        let requests: u32 = all.chains.iter().flatten().map(|one| one.requests).sum();
+        let requests: u32 = all.chains.iter().flatten().map(|exchange| exchange.requests).sum();
         assert_eq!(requests + all.document.requests, page.requests());
         assert_eq!(page.response_bytes(), 13 * 4096);
     }

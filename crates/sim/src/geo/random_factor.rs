@@ -7,7 +7,7 @@ use rand_distr::Gamma;
 #[derive(Clone, Debug)]
 pub enum RandomFactor {
     /// Always 1.
-    One,
+    Unit,
     /// Gamma: never negative.
     Gamma(Gamma<f64>),
     /// CloudAnalyst's: a Poisson draw of mean 100, over 100.
@@ -18,7 +18,7 @@ impl RandomFactor {
     /// variation: standard deviation; 0 for none.
     pub fn new(variation: f64, key: &str) -> Result<Self> {
         if within(key, variation, 0.0, 3.0)? == 0.0 {
-            return Ok(Self::One);
+            return Ok(Self::Unit);
         }
         let variance = variation * variation;
         let gamma = Gamma::new(1.0 / variance, variance);
@@ -34,7 +34,7 @@ impl RandomFactor {
     #[inline]
     pub fn draw(&self, stream: &mut RandomStream) -> f64 {
         match self {
-            Self::One => 1.0,
+            Self::Unit => 1.0,
             Self::Gamma(gamma) => stream.draw(gamma),
             Self::Poisson(table) => f64::from(table.draw(stream)) / 100.0,
         }

@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn latencies_are_symmetric() {
-        for (one, _) in REGIONS {
-            for (other, _) in REGIONS {
-                assert_eq!(latency_ms(one, other), latency_ms(other, one));
+        for (from, _) in REGIONS {
+            for (to, _) in REGIONS {
+                assert_eq!(latency_ms(from, to), latency_ms(to, from));
             }
         }
         assert_eq!((latency_ms("asia", "europe"), latency_ms("asia", "mars")), (Some(150.0), None));

@@ -133,7 +133,7 @@ mod tests {
         );
         let mut source = RequestSource::new(
             &Grouping::default(),
-            RandomFactor::One,
+            RandomFactor::Unit,
             0,
             DAY,
             RandomStream::new(1, 0, 0),

@@ -74,7 +74,7 @@ impl Credit {
     fn enqueue(&mut self, vcpu: usize, processor: usize) {
         let priority = self.accounts[vcpu].priority;
         let queue = &self.queues[processor];
-        let place = queue.iter().position(|other| self.accounts[*other].priority > priority);
+        let place = queue.iter().position(|queued| self.accounts[*queued].priority > priority);
         let place = place.unwrap_or(queue.len());
         self.queues[processor].insert(place, vcpu);
         self.accounts[vcpu].queued_on = Some(processor);
@@ -82,15 +82,15 @@ impl Credit {
 
     fn dequeue(&mut self, vcpu: usize) {
         if let Some(processor) = self.accounts[vcpu].queued_on.take() {
-            self.queues[processor].retain(|other| *other != vcpu);
+            self.queues[processor].retain(|queued| *queued != vcpu);
         }
     }
 
     /// Returns the head of the queue of the first of the next processors whose priority is higher.
     fn steal(&self, processor: usize, than: Option<Priority>) -> Option<usize> {
-        let others = (1..self.queues.len()).map(|step| (processor + step) % self.queues.len());
-        others
-            .filter_map(|other| self.queues[other].front().copied())
+        let processors = (1..self.queues.len()).map(|step| (processor + step) % self.queues.len());
+        processors
+            .filter_map(|next| self.queues[next].front().copied())
             .find(|vcpu| than.is_none_or(|priority| self.accounts[*vcpu].priority < priority))
     }
 

@@ -90,8 +90,9 @@ pub fn run(
         let (place, process) = (number / tasks, number % tasks);
         if place < cpus.len() {
             let first = place * loops + process;
-            rotations[place]
-                .split(run.from, run.to, |turn, from, to| meters[first + turn].add_run(from, to));
+            rotations[place].split(run.from, run.to, |loop_index, from, to| {
+                meters[first + loop_index].add_run(from, to)
+            });
         }
     })?;
     let records = meters.into_iter().map(|meter| meter.into_record(end)).collect();
@@ -171,13 +172,13 @@ fn insert_loops(
 #[derive(Clone, Debug)]
 struct Rotation {
     loops: usize,
-    turn: usize,
+    active: usize,
     next_tick: Nanos,
 }
 
 impl Rotation {
     fn new(loops: usize, next_tick: Nanos) -> Self {
-        Self { loops, turn: 0, next_tick }
+        Self { loops, active: 0, next_tick }
     }
 
     fn split(&mut self, from: Nanos, to: Nanos, mut on_run: impl FnMut(usize, Nanos, Nanos)) {
@@ -187,11 +188,11 @@ impl Rotation {
         let mut now = from;
         while now < to {
             if self.next_tick <= now {
-                self.turn = (self.turn + 1) % self.loops;
+                self.active = (self.active + 1) % self.loops;
                 self.next_tick += ((now - self.next_tick) / GUEST_TICK + 1) * GUEST_TICK;
             }
             let until = self.next_tick.min(to);
-            on_run(self.turn, now, until);
+            on_run(self.active, now, until);
             now = until;
         }
     }

@@ -21,7 +21,7 @@ fn parsed(text: &str) -> crate::error::Result<SchedulerScenario> {
 }
 
 /// Returns the parameters of one loop on each CPU for a second.
-fn look_of_a_second() -> GapConfig {
+fn one_second_window() -> GapConfig {
     GapConfig {
         duration_ns: SECOND,
         threshold_ns: 100_000,
@@ -44,15 +44,15 @@ fn spread(outcome: &SchedulerOutcome, vcpu: usize) -> Vec<(u64, f64)> {
     let all = runs.pairs().map(|pair| pair.1).sum::<u64>() as f64;
     runs.pairs()
         .map(|(length, count)| (length / MS, count as f64 / all))
-        .filter(|one| one.1 >= 0.01)
+        .filter(|pair| pair.1 >= 0.01)
         .collect()
 }
 
 fn near(measured: &[(u64, f64)], wanted: &[(u64, f64)]) {
     assert_eq!(measured.len(), wanted.len(), "{measured:?}");
-    for (found, wanted) in measured.iter().zip(wanted) {
+    for (run, wanted) in measured.iter().zip(wanted) {
         // A hundredth: the page gives whole per cent.
-        assert!(found.0 == wanted.0 && (found.1 - wanted.1).abs() <= 0.01, "{found:?}, {wanted:?}");
+        assert!(run.0 == wanted.0 && (run.1 - wanted.1).abs() <= 0.01, "{run:?}, {wanted:?}");
     }
 }
 
@@ -89,7 +89,7 @@ fn fixed_work_reads_one_of_two_shares() {
 }
 
 fn value(samples: &[(String, String, f64, u64)], metric: &str) -> Vec<(f64, u64)> {
-    samples.iter().filter(|one| one.0 == metric).map(|one| (one.2, one.3)).collect()
+    samples.iter().filter(|sample| sample.0 == metric).map(|sample| (sample.2, sample.3)).collect()
 }
 
 /// (metric, factors as JSON, value, count) of a look.
@@ -113,7 +113,7 @@ fn a_loop_sees_a_reservation_from_inside() {
         2,
         r#""vms": {"a": {"vcpus": 2, "reservation": {"slice_ms": 30, "period_ms": 40}}}"#,
     );
-    let config = GapConfig { duration_ns: 2 * SECOND, ..look_of_a_second() };
+    let config = GapConfig { duration_ns: 2 * SECOND, ..one_second_window() };
     let samples = measure_gaps(&host, &config);
     for (share, _) in value(&samples, "cpu_share_cycles_ratio") {
         assert!((share - 0.75).abs() < 1e-9, "{share}");
@@ -124,7 +124,7 @@ fn a_loop_sees_a_reservation_from_inside() {
     assert!(gaps.iter().all(|(length, _)| (length / 10e6 - 1.0).abs() < 1e-3), "{gaps:?}");
     let obtained = value(&samples, "obtained_cycles_cpus")[0].0;
     assert!((obtained - 1.5).abs() < 1e-9, "{obtained}");
-    let events: Vec<_> = samples.iter().filter(|one| one.0 == "gap_event_ns").collect();
+    let events: Vec<_> = samples.iter().filter(|sample| sample.0 == "gap_event_ns").collect();
     assert_eq!(events.len() as u64, gaps.iter().map(|(_, count)| count).sum::<u64>());
     assert!(
         events[0].1.contains(r#""cause":"unexplained","cpu":0,"process":0"#),
@@ -144,7 +144,7 @@ fn loops_of_one_cpu_share_it() {
         let host = scenario(policy, 1, &format!(r#""vms": {{"a": {vm}}}"#));
         let whole = if vm.contains("weight") { 1.0 } else { 0.5 };
         let config =
-            GapConfig { duration_ns: 4 * SECOND, processes_per_cpu: 2, ..look_of_a_second() };
+            GapConfig { duration_ns: 4 * SECOND, processes_per_cpu: 2, ..one_second_window() };
         let shares = value(&measure_gaps(&host, &config), "cpu_share_ratio");
         assert_eq!(shares.len(), 2);
         for (share, _) in shares {
@@ -161,7 +161,7 @@ fn sleeps_are_told_and_count_for_nothing() {
         duration_ns: 2 * SECOND,
         sleep_ns: 230 * MS,
         busy_ns: 420 * MS,
-        ..look_of_a_second()
+        ..one_second_window()
     };
     let samples = measure_gaps(&host, &config);
     let sleeps = value(&samples, "sleep_event_ns");
@@ -257,14 +257,14 @@ fn invalid_scenarios_are_refused_in_one_sentence() {
         ),
     ];
     for (text, wanted) in cases {
-        let said = refused(text);
-        assert!(said.contains(wanted) && !said.contains('\n'), "{said}");
+        let sentence = refused(text);
+        assert!(sentence.contains(wanted) && !sentence.contains('\n'), "{sentence}");
     }
     let two = scenario("linux", 1, r#""vms": {"a": {}, "b": {}}"#);
-    let said = gaps::run(&two, None, &look_of_a_second(), 1).unwrap_err().to_string();
-    assert!(said.contains("a, b"), "{said}");
-    assert!(gaps::run(&two, Some("c"), &look_of_a_second(), 1).is_err());
-    let config = GapConfig { cpus: vec![1], ..look_of_a_second() };
+    let sentence = gaps::run(&two, None, &one_second_window(), 1).unwrap_err().to_string();
+    assert!(sentence.contains("a, b"), "{sentence}");
+    assert!(gaps::run(&two, Some("c"), &one_second_window(), 1).is_err());
+    let config = GapConfig { cpus: vec![1], ..one_second_window() };
     assert!(gaps::run(&two, Some("a"), &config, 1).unwrap_err().message.contains("CPU 1"));
 }
 
@@ -285,11 +285,11 @@ fn built_in_scenarios_give_the_published_shares() {
     for (name, text) in scenarios::SCHEDULER {
         let outcome = run(&parsed(text).unwrap(), 1).unwrap();
         let Some((_, wanted)) = wanted.iter().find(|(known, _)| known == name) else { continue };
-        for one in &outcome.vcpus {
-            let share = 100.0 * one.observer.share();
+        for vcpu in &outcome.vcpus {
+            let share = 100.0 * vcpu.observer.share();
             assert!((share - wanted).abs() <= 0.2, "{name}: {share}");
         }
     }
-    let known = |name: &str| scenarios::SCHEDULER.iter().any(|(one, _)| *one == name);
+    let known = |name: &str| scenarios::SCHEDULER.iter().any(|(scenario, _)| *scenario == name);
     assert!(wanted.iter().all(|(name, _)| known(name)));
 }

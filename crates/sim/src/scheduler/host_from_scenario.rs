@@ -174,7 +174,7 @@ impl SchedulerScenario {
             ("reservation.extra", reservation.is_some_and(|config| config.extra), &[Sedf]),
             (
                 "reservation.phase_ms",
-                reservation.is_some_and(|given| given.phase_ms.is_some()),
+                reservation.is_some_and(|reservation| reservation.phase_ms.is_some()),
                 &[Linux],
             ),
             ("quota", vm.quota.is_some(), &[Linux]),

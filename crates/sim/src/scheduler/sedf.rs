@@ -160,8 +160,8 @@ impl Policy for Sedf {
         match processors[home].current {
             None => Some(home),
             Some(current) => {
-                let other = &self.vcpus[current];
-                let sooner = ready && (other.is_extra || deadline < other.deadline);
+                let running = &self.vcpus[current];
+                let sooner = ready && (running.is_extra || deadline < running.deadline);
                 sooner.then_some(home)
             }
         }

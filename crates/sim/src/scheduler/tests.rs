@@ -35,7 +35,8 @@ fn host(scheduler: Scheduler, processors: usize, domains: Vec<Domain>) -> Host {
 
 /// Shares in per cent within 0.2 points.
 fn shares(host: &Host, wanted: &[f64]) {
-    let shares: Vec<f64> = observe_host(host).iter().map(|one| one.share() * 100.0).collect();
+    let shares: Vec<f64> =
+        observe_host(host).iter().map(|observed| observed.share() * 100.0).collect();
     for (share, wanted) in shares.iter().zip(wanted) {
         assert!((share - wanted).abs() <= 0.2, "{shares:?}");
     }

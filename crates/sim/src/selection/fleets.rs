@@ -99,7 +99,8 @@ impl<'a> Fleets<'a> {
         filter: impl Fn(&LaunchResult) -> bool,
         stream: &mut RandomStream,
     ) -> Vec<u64> {
-        let probability = |one: &LaunchResult| if filter(one) { one.probability } else { 0.0 };
+        let probability =
+            |launched: &LaunchResult| if filter(launched) { launched.probability } else { 0.0 };
         let probabilities: Vec<f64> = self.results.iter().map(probability).collect();
         let (mut left, mut rest) = (instances, probabilities.iter().sum::<f64>());
         let mut counts = vec![0; probabilities.len()];

@@ -59,9 +59,9 @@ fn saving(scenario: &SelectionScenario, per_h: f64, extra_h: f64, mean: f64) -> 
 
 /// Returns the probability of the kept types together, and their mean speed.
 pub fn kept_share(results: &[LaunchResult]) -> (f64, f64) {
-    let kept = || results.iter().filter(|result| result.is_kept);
-    let probability = kept().map(|result| result.probability).sum();
-    let sum: f64 = kept().map(|result| result.probability * result.speed).sum();
+    let kept_results = || results.iter().filter(|result| result.is_kept);
+    let probability = kept_results().map(|result| result.probability).sum();
+    let sum: f64 = kept_results().map(|result| result.probability * result.speed).sum();
     (probability, sum / probability)
 }
 

@@ -207,9 +207,12 @@ impl SelectionScenario {
             return refuse(format!("keep: there is no type '{name}'."), hint);
         }
         let kept_results = self.launch_results().filter(|result| result.is_kept);
-        let kept: f64 = kept_results.map(|result| result.probability).sum();
-        if 1.0 / kept > MAX_TRIALS {
-            let what = format!("keep: only one launch in {:.0} gives a kept type.", 1.0 / kept);
+        let kept_probability: f64 = kept_results.map(|result| result.probability).sum();
+        if 1.0 / kept_probability > MAX_TRIALS {
+            let what = format!(
+                "keep: only one launch in {:.0} gives a kept type.",
+                1.0 / kept_probability
+            );
             return refuse(what, "Keep a type that is more frequent.");
         }
         Ok(())

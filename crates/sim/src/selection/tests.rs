@@ -37,16 +37,16 @@ fn the_corrected_formula_to_the_cent() {
         billing: Billing { step_s: 1.0, minimum_s: 0.0 },
         ..example()
     };
-    let found = corrected(&two_minutes);
-    cents(found.usd, 38_202.09);
-    assert!((found.break_even_h.unwrap() - 0.2519).abs() < 5e-5);
+    let saving = corrected(&two_minutes);
+    cents(saving.usd, 38_202.09);
+    assert!((saving.break_even_h.unwrap() - 0.2519).abs() < 5e-5);
 }
 
 #[test]
 fn what_comes_at_h_hours() {
     for (hours, wanted) in [(10.0, 0.037), (17.4074, 0.086), (24.0, 0.104), (8760.0, 0.152)] {
-        let found = corrected(&SelectionScenario { hours, ..example() });
-        assert!((found.ratio - wanted).abs() < 5e-4, "{hours} h: {found:?}");
+        let saving = corrected(&SelectionScenario { hours, ..example() });
+        assert!((saving.ratio - wanted).abs() < 5e-4, "{hours} h: {saving:?}");
     }
 }
 

@@ -1,8 +1,6 @@
 """Well-known tools as benchmarks: one file each, listed here in the order of lists and pages.
 
-To add one: a file `<tool>.py` with its ADAPTER (or ADAPTERS), its line in the table below, captures
-of the real tool's output in `tests/golden/<id>/`; set-up does the rest. Pure: nothing is
-run here.
+docs/contributing/adapter.md describes how to add one. Pure: nothing is run here.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ class _Adapters(Mapping[str, Adapter]):
 
     @cached_property
     def _every(self) -> dict[str, Adapter]:
-        return {**_OWN, **{one.spec.id: one for one in adapters_of_other_packages()}}
+        return {**_OWN, **{adapter.spec.id: adapter for adapter in adapters_of_other_packages()}}
 
     def __getitem__(self, name: str) -> Adapter:
         return _OWN.get(name) or self._every[name]

@@ -110,8 +110,8 @@ def adapter(
     if callable(figures):
         reader = figures
     else:
-        places = [one.place if isinstance(one, Figure) else one for one in figures]
-        metrics = (*(one.metric for one in figures if isinstance(one, Figure)), *metrics)
+        places = [figure.place if isinstance(figure, Figure) else figure for figure in figures]
+        metrics = (*(figure.metric for figure in figures if isinstance(figure, Figure)), *metrics)
         reader = partial(values_at, places=places)
     order = {metric.id: number for number, metric in enumerate(metrics)}
 

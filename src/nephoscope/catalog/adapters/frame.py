@@ -81,8 +81,8 @@ class ToolCommand:
     def texts(self) -> list[str]:
         """All arguments, inputs and variables, also those of its steps."""
         steps = (*self.prepare, *self.closing, *self.after)
-        others = [text for step in steps for text in (*step.arguments, step.input)]
-        return [*self.arguments, self.input, *self.environment.values(), *others]
+        step_texts = [text for step in steps for text in (*step.arguments, step.input)]
+        return [*self.arguments, self.input, *self.environment.values(), *step_texts]
 
     def job(self, tool: str) -> dict[str, Any]:
         """The job for `nephoscope-probe wrap`."""
@@ -220,8 +220,8 @@ def version_by(pattern: str) -> Callable[[Output], str]:
 def last_words(output: Output) -> str:
     """The tool's own words for a sentence: of its errors the first line, else the last it said."""
     errors = [line.strip() for line in output.stderr.splitlines() if line.strip()]
-    said = [line.strip() for line in output.stdout.splitlines() if line.strip()]
-    words = errors[:1] or said[-1:]
+    printed = [line.strip() for line in output.stdout.splitlines() if line.strip()]
+    words = errors[:1] or printed[-1:]
     return f" Its words: '{words[0][:200]}'." if words else " It said nothing."
 
 

@@ -81,8 +81,8 @@ def _parse(output: Output) -> list[Sample]:
         raise ToolError("it ran out of files: take more files, or fewer transactions.")
     if output.stderr.strip():
         more = len(output.stderr.strip().splitlines()) - 1
-        others = f" And {more} more." if more else ""
-        raise ToolError(f"it met errors.{last_words(output)}{others}")
+        more_errors = f" And {more} more." if more else ""
+        raise ToolError(f"it met errors.{last_words(output)}{more_errors}")
     counts = values_at(output, _REPORT)
     sizes_bytes = {word: _size_bytes(output, word) for word in ("read", "written")}
     times = _times(output)

@@ -24,9 +24,9 @@ def place_in(message: str, text: str, values: Mapping[str, Any]) -> tuple[str, L
 
     text: as `as_text` gives it. Without a line, a dotted path at the beginning tells the part.
     """
-    found = _LINE.search(message)
-    if found:
-        return _LINE.sub("", message), loc_at(text, int(found[1]))
+    match = _LINE.search(message)
+    if match:
+        return _LINE.sub("", message), loc_at(text, int(match[1]))
     loc: list[str | int] = []
     node: Any = values
     path = _PATH.match(message)

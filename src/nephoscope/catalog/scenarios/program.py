@@ -16,8 +16,8 @@ _ASK_S = 60.0
 
 def scenarios() -> Mapping[str, Mapping[str, Any]]:
     """The built-in scenarios: benchmark -> name -> values."""
-    found: Mapping[str, Mapping[str, Any]] = _ask(["scenarios"])
-    return found
+    by_kind: Mapping[str, Mapping[str, Any]] = _ask(["scenarios"])
+    return by_kind
 
 
 def check(benchmark: str, params: Mapping[str, Any]) -> None:

@@ -78,8 +78,8 @@ class _Source:
         for path, value in self.sets.items():
             if loc and f"{dotted}.".startswith(f"{path}."):
                 return f"--set {path}={value}: "
-        found = yamltext.locate(self.text, loc) if self.text is not None else None
-        return f"{self.name}:{found[0]}:{found[1]}: " if found else f"{self.name}: "
+        position = yamltext.locate(self.text, loc) if self.text is not None else None
+        return f"{self.name}:{position[0]}:{position[1]}: " if position else f"{self.name}: "
 
 
 def builtin(kind: SimulationKind) -> Mapping[str, Mapping[str, Any]]:
@@ -117,7 +117,7 @@ def text_of(benchmark: str, values: Mapping[str, Any], place: Callable[[Loc], st
 
     Raises PlanError for what the simulator refuses.
     """
-    kind = next(one for one in (GEO, PLACE, SCHEDULER, SELECTION) if one.benchmark == benchmark)
+    kind = next(kind for kind in (GEO, PLACE, SCHEDULER, SELECTION) if kind.benchmark == benchmark)
     return _checked_text(kind, copy.deepcopy(dict(values)), place)
 
 
@@ -178,12 +178,12 @@ def _read_percentages(values: Any) -> None:
 def _in_words(message: str) -> str:
     """The simulator's message without the names of its types, and with the nearest known name."""
     if wrong := _WRONG_TYPE.match(message):
-        found, expected, rest = wrong.groups()
-        found = _QUOTED.sub(r"\1", found.removeprefix("string "))
-        found = re.sub(r"^(?:integer|floating point|boolean) ", "", found)
-        found = _TYPES.get(found, f"'{found.strip(chr(34))}'")
+        type_given, expected, rest = wrong.groups()
+        type_given = _QUOTED.sub(r"\1", type_given.removeprefix("string "))
+        type_given = re.sub(r"^(?:integer|floating point|boolean) ", "", type_given)
+        type_given = _TYPES.get(type_given, f"'{type_given.strip(chr(34))}'")
         takes = "a mapping of keys and values" if expected.startswith("struct ") else expected
-        return f"found {found}, but this key takes {_TYPES.get(takes, takes)}{rest}"
+        return f"found {type_given}, but this key takes {_TYPES.get(takes, takes)}{rest}"
     match = _UNKNOWN.match(message)
     if match is None:
         return message

@@ -78,7 +78,7 @@ def bench(args: _BenchArguments) -> int:
     nephoscope bench -L n 1,2,4 -p 'make clean' --command 'make -j {n}'
     """
     if args.command_lines.commands:
-        _refuse_beside_commands(
+        _refuse_with_command(
             benchmark=args.benchmark,
             peer=args.peer,
             client=args.client,
@@ -120,12 +120,15 @@ def bench(args: _BenchArguments) -> int:
     _check_ends(spec, args.values, args.targets, args.peer, args.client)
     default = "sim" if spec.kind == catalog.SIMULATION else "local"
     records = options.targets(args.targets or [default])
-    peers, clients = (options.targets([one] if one else []) for one in (args.peer, args.client))
+    peers, clients = (
+        options.targets([target_text] if target_text else [])
+        for target_text in (args.peer, args.client)
+    )
     plan = plans.single(
         args.benchmark,
         args.values,
         records,
-        peer=next((one for one in peers if one not in records), None),
+        peer=next((target for target in peers if target not in records), None),
         client=next(iter(clients), None),
         budget_s=args.budget,
         seed=args.seed,
@@ -208,7 +211,7 @@ def _default_budget_s(plan: Plan, known: Catalog) -> float:
     return max(DEFAULT_BUDGET_S * len(plan.targets), SLOWER_THAN_GUESSED * estimated.least_s)
 
 
-def _refuse_beside_commands(
+def _refuse_with_command(
     *, benchmark: str | None, peer: str | None, client: str | None, repetitions: int | None
 ) -> None:
     """Raises UsageError for what has no meaning with --command."""

@@ -37,7 +37,7 @@ def config(args: _ConfigArguments) -> None:
         return
     state = "not found" if path is None or not path.exists() else "read"
     output.say(f"File: {path or 'none'} ({state})\n")
-    rows = [(one.key, _in_words(one.value), one.source) for one in values]
+    rows = [(value.key, _in_words(value.value), value.source) for value in values]
     output.say(output.table(("KEY", "VALUE", "SOURCE"), rows))
 
 

@@ -62,11 +62,11 @@ def _lines(finding: CheckAnswer) -> str:
     return "\n".join(lines)
 
 
-def _conclusion(found: list[CheckAnswer], lacking: list[CheckAnswer]) -> str:
+def _conclusion(answers: list[CheckAnswer], lacking: list[CheckAnswer]) -> str:
     if lacking:
         names = ", ".join(finding.name for finding in lacking)
         return f"!! This host cannot run a survey. Fix first: {names}."
-    limited = sum(finding.state == LIMITED for finding in found)
+    limited = sum(finding.state == LIMITED for finding in answers)
     text = "This host is ready for a survey."
     if limited:
         things = "1 check is" if limited == 1 else f"{limited} checks are"

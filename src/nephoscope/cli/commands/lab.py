@@ -22,6 +22,7 @@ from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading.sentences import choices
+from nephoscope.measure.lab.platform_table import TABLE
 
 if TYPE_CHECKING:
     from nephoscope.measure.lab.handle import Host, Lab, RemovedLab
@@ -115,7 +116,7 @@ def down(args: _LabDownArguments) -> None:
     if args.everything == (args.name is not None):
         raise UsageError("Run `nephoscope lab down NAME` or `nephoscope lab down --all`.")
     needs.require(f"nephoscope lab down {args.name or '--all'}")
-    here = [one.name for one in LABS.found()]
+    here = [provisioned.name for provisioned in LABS.existing()]
     wanted = here if args.name is None else [_lab_name(args.name)]
     if args.name is not None and wanted[0] not in here:
         raise UsageError(
@@ -124,9 +125,9 @@ def down(args: _LabDownArguments) -> None:
         )
     removed: list[RemovedLab] = []
     failures: list[UsageError] = []
-    for one in wanted:
+    for name in wanted:
         try:
-            removed.append(_carry_out(LABS.remove(one)))
+            removed.append(_carry_out(LABS.remove(name)))
         except UsageError as error:
             # One that another process is changing does not keep the others here.
             failures.append(error)
@@ -152,21 +153,27 @@ def list_(args: _LabListArguments) -> None:
     from nephoscope.measure.lab import needs
     from nephoscope.measure.lab.provisioner import LABS
 
-    labs = LABS.found()
+    labs = LABS.existing()
     if not labs and not needs.can_see_labs():
         raise Lacking(
             f"Labs here would be {needs.owned_by()}, and only that user sees them.",
             f"Run `{programs.as_root('nephoscope lab list')}`.",
         )
-    open_labs = {one.name: _open(one) for one in labs}
+    open_labs = {provisioned.name: _open(provisioned) for provisioned in labs}
     if args.as_json:
-        output.document({"labs": [_listed(one, open_labs[one.name]) for one in labs]})
+        output.document(
+            {"labs": [_listed(provisioned, open_labs[provisioned.name]) for provisioned in labs]}
+        )
     elif not labs:
         output.say(
             "There are no labs on this machine. Create one with `nephoscope lab up TOPOLOGY.yaml`."
         )
     else:
-        output.say("\n\n".join(_state_text(one, open_labs[one.name]) for one in labs))
+        output.say(
+            "\n\n".join(
+                _state_text(provisioned, open_labs[provisioned.name]) for provisioned in labs
+            )
+        )
 
 
 def _open(provisioned: Provisioned) -> Lab | None:
@@ -226,7 +233,7 @@ def inside(host: Host, program: list[str]) -> list[str]:
     """The words that run a program in a host: entered, or by ssh into a guest."""
     from nephoscope.measure.lab.commands import entering
 
-    if host.guest is None and host.platform == "bare":
+    if host.guest is None and TABLE[host.platform].shares_files:
         # `enter` has made a namespace of mounts for this program alone.
         named = ["sh", "-c", _WITH_NAMES, host.name, str(host.hosts_path), *program]
         return [*host.enter(), *named]
@@ -271,13 +278,15 @@ def check(args: _LabCheckArguments) -> int:
         _carry_out(frame.require_carried(wanted))
         checks = table.of_topology(wanted)
     if args.only:
-        checks = tuple(one for one in checks if any(one.id.startswith(text) for text in args.only))
+        checks = tuple(
+            item for item in checks if any(item.id.startswith(text) for text in args.only)
+        )
         if not checks:
-            have = ", ".join(one.id for one in table.CHECKS)
+            have = ", ".join(item.id for item in table.CHECKS)
             raise UsageError(f"--only: no check begins with '{args.only[0]}'.", f"Checks: {have}.")
     outcomes = _carry_out(frame.run_all(checks, output.log))
     if args.as_json:
-        output.document({"checks": [one.as_dict() for one in outcomes]})
+        output.document({"checks": [outcome.as_dict() for outcome in outcomes]})
     else:
         output.say(_table(outcomes))
     return frame.exit_code(outcomes)

@@ -108,9 +108,9 @@ def label(args: _RunsLabelArguments) -> None:
     from nephoscope.store.selection import labels
 
     run = Store(args.store).open(args.name)
-    given = labels(args.texts)
+    new_labels = labels(args.texts)
     with run.lock():
-        new = {**run.manifest.labels, **given}
+        new = {**run.manifest.labels, **new_labels}
         new = {key: value for key, value in new.items() if value}
         run.update(labels=new)
     if args.as_json:

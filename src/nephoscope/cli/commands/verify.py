@@ -93,7 +93,7 @@ def _verified_day(store: Path, file: DayFile) -> _Verified:
 
     damaged: list[str] = []
     later: list[str] = []
-    trials = sum(one.trials for one in day_files.read(file.path, damaged, later))
+    trials = sum(run.trials for run in day_files.read(file.path, damaged, later))
     name = str(file.path.relative_to(store))
     return _Verified(name, trials, 0, tuple(damaged), tuple(later))
 

@@ -163,13 +163,15 @@ def filled(record: type[Any], values: Mapping[str, Any]) -> Any:
 
 def walk(program: click.Group) -> Iterator[tuple[str, click.Command]]:
     """Yields every command below a program with its full name, groups before what they have."""
-    for name, one in program.commands.items():
-        yield name, one
-        if isinstance(one, click.Group):
-            yield from ((f"{name} {below}", inner) for below, inner in walk(one))
+    for name, subcommand in program.commands.items():
+        yield name, subcommand
+        if isinstance(subcommand, click.Group):
+            yield from ((f"{name} {below}", inner) for below, inner in walk(subcommand))
 
 
 def records(program: click.Group) -> dict[str, CommandRecord]:
     """Returns the records of all commands that print a document, by full name."""
-    found = {name: getattr(one, "record", CommandRecord()) for name, one in walk(program)}
-    return {name: record for name, record in found.items() if record.prints}
+    records_by_name = {
+        name: getattr(subcommand, "record", CommandRecord()) for name, subcommand in walk(program)
+    }
+    return {name: record for name, record in records_by_name.items() if record.prints}

@@ -78,10 +78,10 @@ def values() -> list[Value]:
             f"Known: {', '.join(KEYS)}.",
         )
     return [
-        one
-        if one.source == "default"
-        else Value(one.key, checked(one.key, one.value, one.source), one.source)
-        for one in resolved
+        option
+        if option.source == "default"
+        else Value(option.key, checked(option.key, option.value, option.source), option.source)
+        for option in resolved
     ]
 
 
@@ -95,7 +95,7 @@ def defaults_of_options(app: click.Group) -> dict[str, Any]:
     has_file = (path is not None and path.exists()) or os.environ.get(FILE_VARIABLE)
     if not has_file and not any(os.environ.get(variable) for variable in variables):
         return {}
-    configured = {one.key: one.value for one in values() if one.source != "default"}
+    configured = {value.key: value.value for value in values() if value.source != "default"}
     if configured.pop("colour", "auto") == "never":
         os.environ["NO_COLOR"] = "1"
     if os.environ.get(PREFIX + "STORE"):

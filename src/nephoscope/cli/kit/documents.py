@@ -34,8 +34,8 @@ PREVIEW = Document("preview", Preview)
 
 def documents() -> dict[str, Document]:
     """Returns the documents of all commands by name, in the order of the help."""
-    found = command.records(registered.program()).values()
-    return {one.name: one for record in found for one in record.prints.values()}
+    records = command.records(registered.program()).values()
+    return {printed.name: printed for record in records for printed in record.prints.values()}
 
 
 def commands_schema() -> dict[str, Any]:

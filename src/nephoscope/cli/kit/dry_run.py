@@ -69,36 +69,36 @@ def _document(
         ],
         "settings": [
             {
-                "index": one.index,
-                "benchmark": one.benchmark,
-                "targets": list(one.targets),
-                "together": one.together,
-                "peer": one.peer,
-                "client": one.client,
-                "factors": dict(one.factors),
-                "params": dict(one.params),
-                "conditions": dict(one.conditions),
-                "backgrounds": [load.name for load in one.backgrounds],
-                "baseline": {name: list(pair) for name, pair in one.baseline.items()},
-                "trial_s": estimate.settings[one.index].seconds,
-                "trial_s_from": estimate.settings[one.index].how,
+                "index": setting.index,
+                "benchmark": setting.benchmark,
+                "targets": list(setting.targets),
+                "together": setting.together,
+                "peer": setting.peer,
+                "client": setting.client,
+                "factors": dict(setting.factors),
+                "params": dict(setting.params),
+                "conditions": dict(setting.conditions),
+                "backgrounds": [load.name for load in setting.backgrounds],
+                "baseline": {name: list(pair) for name, pair in setting.baseline.items()},
+                "trial_s": estimate.settings[setting.index].seconds,
+                "trial_s_from": estimate.settings[setting.index].how,
             }
-            for one in settings
+            for setting in settings
         ],
         "designs": [
             {
-                "entry": one.entry,
-                "factors": list(one.factors),
-                "kind": one.fraction.kind,
-                "resolution": one.fraction.resolution,
-                "generators": list(one.fraction.generators),
-                "confounded": list(one.fraction.aliases),
-                "excluded": one.excluded,
+                "entry": crossing.entry,
+                "factors": list(crossing.factors),
+                "kind": crossing.fraction.kind,
+                "resolution": crossing.fraction.resolution,
+                "generators": list(crossing.fraction.generators),
+                "confounded": list(crossing.fraction.aliases),
+                "excluded": crossing.excluded,
             }
-            for one in crossings
+            for crossing in crossings
         ],
         "schedule": [
-            {"round": number, "order": [[one, list(names)] for one, names in order]}
+            {"round": number, "order": [[position, list(names)] for position, names in order]}
             for number, order in _rounds(plan, settings)
         ],
         "estimate": estimate.to_json(),
@@ -117,11 +117,11 @@ def _rounds(
     out = []
     for number in numbers:
         active = [
-            (one.index, target)
-            for one in settings
-            for target in one.targets
-            if (plan.repeat_of(one.entry).max > 1 if number < 1 else True)
-            and number <= plan.repeat_of(one.entry).max
+            (setting.index, target)
+            for setting in settings
+            for target in setting.targets
+            if (plan.repeat_of(setting.entry).max > 1 if number < 1 else True)
+            and number <= plan.repeat_of(setting.entry).max
         ]
         if not active:
             continue
@@ -162,16 +162,16 @@ def _targets(plan: Plan) -> str:
     return output.table(["target", "kind", "roles", "per hour"], rows)
 
 
-def _settings(settings: Sequence[Setting], found: RunEstimate) -> str:
+def _settings(settings: Sequence[Setting], estimate: RunEstimate) -> str:
     rows = [
         [
-            str(one.index),
-            one.benchmark,
-            _levels(one.factors) or "-",
-            _who(one),
-            units.format_value(found.settings[one.index].seconds * 1e9, "ns", 2),
+            str(setting.index),
+            setting.benchmark,
+            _levels(setting.factors) or "-",
+            _who(setting),
+            units.format_value(estimate.settings[setting.index].seconds * 1e9, "ns", 2),
         ]
-        for one in settings
+        for setting in settings
     ]
     left = f"\n… and {len(rows) - ROWS_SHOWN} more (--json)" if len(rows) > ROWS_SHOWN else ""
     head = ["no", "benchmark", "factors", "on", "per trial"]
@@ -230,6 +230,11 @@ def _range(least: object, most: object) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
+def _without_price(plan: Plan) -> str:
+    names = [target.name for target in plan.targets if target.per_hour is None]
+    return f"; without {', '.join(names)}, which no `per_hour` is given for" if names else ""
+
+
 def _cost(plan: Plan, estimate: RunEstimate) -> str:
     from nephoscope.measure.plans import long_time
 
@@ -251,6 +256,6 @@ def _cost(plan: Plan, estimate: RunEstimate) -> str:
         limit = f"; the limit is {plan.money.limit:g}" if plan.money else ""
         lines.append(
             f"Money: {_range(f'{estimate.money_least:.2f}', f'{estimate.money_most:.2f}')} "
-            f"{estimate.currency}{limit}."
+            f"{estimate.currency}{limit}{_without_price(plan)}."
         )
     return "\n".join(lines)

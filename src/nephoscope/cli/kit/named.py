@@ -90,7 +90,9 @@ def sides_of(context: click.Context) -> Iterable[str]:
     from nephoscope.store import Store
 
     yield from runs_of(context)
-    for run in reversed(Store(context.params.get("store")).runs()[-50:]):
+    # Words to complete a command line with are no place for sentences on damage.
+    readable = list(Store(context.params.get("store")).each(lambda _: None))
+    for run in reversed(readable[-50:]):
         yield from (f"{run.id}:{name}" for name in run.manifest.target_names)
     if context.params.get("interleave"):
         yield from targets_of(context)
@@ -113,7 +115,7 @@ def hosts_of(context: click.Context) -> Iterable[str]:
     from nephoscope.measure.lab.provisioner import LABS
     from nephoscope.measure.provisioning import UP
 
-    for lab in LABS.found():
+    for lab in LABS.existing():
         if lab.state == UP:
             yield from (f"{lab.name}/{host}" for host in LABS.open(lab.name).hosts)
 

@@ -166,9 +166,9 @@ def _remember_labels(
 ) -> dict[str, str]:
     from nephoscope.store.selection import labels
 
-    given: dict[str, str] = labels(texts)
-    context.meta[_LABELS] = given
-    return given
+    parsed: dict[str, str] = labels(texts)
+    context.meta[_LABELS] = parsed
+    return parsed
 
 
 def given_labels() -> dict[str, str]:

@@ -11,10 +11,11 @@ import resource
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from nephoscope.core.errors import UsageError, as_defect
+from nephoscope.core.errors import UnreadableRun, UsageError, as_defect
 from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.core.reading.printable import escaped, printable
 
@@ -26,6 +27,8 @@ MAX_WIDTH = 200
 """Columns; longer lines are hard to read."""
 MAX_WORD = 300
 """Longest word of a sentence that is printed whole: a path may have 255 characters a part."""
+_UNREADABLE_NAMED = 3
+"""Runs that are left out and named; `verify` names all of them."""
 MEMORY_MIN = 640 << 20
 """Bytes of address space with which an analysis ends in a result or a sentence."""
 
@@ -143,6 +146,26 @@ def _cut(word: str) -> str:
 def warn(sentence: str) -> None:
     """Prints a sentence on stderr, on one line that begins with the program's name."""
     log(f"nephoscope: {one_line(sentence)}")
+
+
+@contextlib.contextmanager
+def unreadable_runs_named() -> Iterator[None]:
+    """While it is open, the first runs that are left out are named on stderr, each once."""
+    named: list[str] = []
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) in named:
+            return
+        named.append(str(message))
+        if len(named) <= _UNREADABLE_NAMED:
+            warn(str(message))
+        elif len(named) == _UNREADABLE_NAMED + 1:
+            warn("More runs cannot be read. `nephoscope verify` names each of them.")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UnreadableRun)
+        warnings.showwarning = show
+        yield
 
 
 def complain(sentence: str, code: int) -> int:

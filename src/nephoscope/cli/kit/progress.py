@@ -58,7 +58,7 @@ class ProgressDisplay(Observer):
         """Shows the sentence."""
         self.say(f"! {sentence}")
 
-    def said(self, sentence: str) -> None:
+    def reported(self, sentence: str) -> None:
         """Shows what is made ready; a lab may take minutes."""
         if self._live is not None:
             self._live.preparing(output.one_line(sentence))

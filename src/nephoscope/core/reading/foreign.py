@@ -96,8 +96,8 @@ def table_format_of(columns: Collection[str]) -> str:
 def text_format_of(text: str) -> str:
     """Returns the name of the format of a text that is no YAML; empty where it is unknown."""
     head = text[:2000].lstrip("\ufeff \t\r\n").lower()
-    for name, (first, *others) in _TEXTS:
-        if head.startswith(first) and all(mark in head for mark in others):
+    for name, (first, *marks) in _TEXTS:
+        if head.startswith(first) and all(mark in head for mark in marks):
             return name
     return ""
 
@@ -110,8 +110,8 @@ def mapping_in(
     record: what such a file gives; with none of its keys it is another kind of file. Raises
     PlanError with one sentence for that, and with place for what is no YAML.
     """
-    if other := text_format_of(text):
-        raise PlanError(f"{name}: this is {other}, not a {what}.", hint)
+    if kind := text_format_of(text):
+        raise PlanError(f"{name}: this is {kind}, not a {what}.", hint)
     values = mapping_of(yamltext.parse(text, name), name, what, record, hint)
     _refuse_later_version(values, text, name, what)
     return values
@@ -141,8 +141,8 @@ def mapping_of(
         return dict(values)
     if values is None:
         raise PlanError(f"{name}: the {what} is empty.", hint)
-    if other := format_of(values):
-        raise PlanError(f"{name}: this is {other}, not a {what}.", hint)
+    if actual_format := format_of(values):
+        raise PlanError(f"{name}: this is {actual_format}, not a {what}.", hint)
     if not isinstance(values, dict):
         kind = _KINDS.get(type(values), "a number")
         raise PlanError(f"{name}:1:1: a {what} is a mapping of keys, not {kind}.", hint)

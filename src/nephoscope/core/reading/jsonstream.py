@@ -93,7 +93,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, value in pairs:
             values = several.setdefault(key, [])
             # Counted by text, because NaN is not equal to itself.
-            if all(repr(value) != repr(other) for other in values[-100:]):
+            if all(repr(value) != repr(known) for known in values[-100:]):
                 values.append(value)
         made |= {key: Repeated(values) for key, values in several.items() if len(values) > 1}
     return made

@@ -101,7 +101,7 @@ def validation_errors(
     """
     chosen: dict[str, ErrorDetails] = {}
     details = invalid.errors()
-    for detail in sorted(details, key=lambda one: one["type"] == "missing"):
+    for detail in sorted(details, key=lambda detail: detail["type"] == "missing"):
         if _is_consequence(detail, details):
             continue
         where = place(detail["loc"])
@@ -116,13 +116,13 @@ def _is_consequence(detail: ErrorDetails, details: Iterable[ErrorDetails]) -> bo
     """Returns whether a missing key is misspelt beside it, or an empty list has wrong elements."""
     loc = detail["loc"]
     if detail["type"] == "too_short":
-        return any(other["loc"][: len(loc)] == loc != other["loc"] for other in details)
+        return any(detail["loc"][: len(loc)] == loc != detail["loc"] for detail in details)
     if detail["type"] != "missing":
         return False
     misspelt = [
-        one["loc"][-1]
-        for one in details
-        if one["type"] == "extra_forbidden" and one["loc"][:-1] == loc[:-1]
+        detail["loc"][-1]
+        for detail in details
+        if detail["type"] == "extra_forbidden" and detail["loc"][:-1] == loc[:-1]
     ]
     return any(difflib.get_close_matches(str(key), [str(loc[-1])]) for key in misspelt)
 

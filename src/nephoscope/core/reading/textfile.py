@@ -158,9 +158,9 @@ def check_columns(
 
     for name in names:
         if name not in known:
-            other = table_format_of(names)
-            if other and not set(needed) <= set(names):
-                raise UsageError(f"{where}: this is {other}.", f"Columns: {', '.join(known)}.")
+            kind = table_format_of(names)
+            if kind and not set(needed) <= set(names):
+                raise UsageError(f"{where}: this is {kind}.", f"Columns: {', '.join(known)}.")
             raise UsageError(
                 f"{where}: unknown column '{name[:40]}'{did_you_mean(name, known)}.",
                 f"Columns: {', '.join(known)}.",

@@ -32,7 +32,7 @@ class ValidationErrors:
     def report(self) -> None:
         """Raises PlanError for what was found, in the order of the file; each sentence once."""
         distinct = list({str(error): error for error in self._errors}.values())
-        has_place = any(re.match(r"\S+: |--set ", one.message) for one in distinct)
+        has_place = any(re.match(r"\S+: |--set ", error.message) for error in distinct)
         if distinct and (len(distinct) == 1 or not has_place):
             # A plan that stands in no file is the program's own: it has one cause.
             raise distinct[0]

@@ -87,9 +87,9 @@ def predict(values: Sequence[float], *, unit: str, confidence: float) -> Estimat
 
 def _student(array: Array, confidence: float) -> tuple[float, float, float]:
     is_positive = bool(np.min(array) > 0)
-    found = summary(np.log(array) if is_positive else array)
-    half = t_quantile(found.n - 1, confidence) * found.s * math.sqrt(1 + 1 / found.n)
-    ends = (found.mean, found.mean - half, found.mean + half)
+    statistics = summary(np.log(array) if is_positive else array)
+    half = t_quantile(statistics.n - 1, confidence) * statistics.s * math.sqrt(1 + 1 / statistics.n)
+    ends = (statistics.mean, statistics.mean - half, statistics.mean + half)
     value, low, high = (math.exp(end) for end in ends) if is_positive else ends
     return value, low, high
 

@@ -13,7 +13,8 @@ from nephoscope.features.advise.result import Advice
 from nephoscope.features.advise.service_levels import MINIMA, ServiceLevel
 from nephoscope.features.advise.telemetry import Telemetry
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, facts, items
+from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table, items
+from nephoscope.report.columns import fact_table, interval, number, table, text
 
 
 def section(advice: Advice) -> Section:
@@ -34,24 +35,22 @@ def _application(advice: Advice) -> Iterator[Block]:
     yield Sentence(_lead(advice), lead=True)
     yield from items(advice.notes, "notice")
     yield Heading("Classes")
-    rows = tuple(
-        (
-            entry.name,
-            "unknown" if entry.score is None else f"{entry.score:.2f}",
-            "yes" if entry.attached else "",
-            wording.clean(entry.reason),
-        )
-        for entry in advice.classes
+    yield table(
+        advice.classes,
+        text("class", lambda entry: entry.name),
+        number("score", lambda row: "unknown" if row.score is None else f"{row.score:.2f}"),
+        text("attached", lambda entry: "yes" if entry.attached else ""),
+        text("reason", lambda entry: entry.reason),
     )
-    yield Table(Column.head(("class",), ("score",), ("attached", "reason")), rows)
     yield from items(advice.facts)
     yield from _levels(advice)
     if advice.telemetry is not None:
         yield from _telemetry(advice.telemetry)
     yield Heading("Benchmarks to run")
-    yield Table(
-        Column.texts("command", "tells"),
-        tuple((entry.command, entry.reason) for entry in advice.benchmarks),
+    yield table(
+        advice.benchmarks,
+        text("command", lambda entry: entry.command),
+        text("tells", lambda entry: entry.reason),
     )
 
 
@@ -59,13 +58,13 @@ def _lead(advice: Advice) -> str:
     attached = [entry.name for entry in advice.classes if entry.attached]
     further = [name for name in attached if name != advice.primary]
     unknown = [entry.name for entry in advice.classes if entry.score is None]
-    text = f"{wording.clean(advice.name)} is {advice.primary}"
-    text += f", and {wording.joined(further)}." if further else "."
+    sentence = f"{wording.clean(advice.name)} is {advice.primary}"
+    sentence += f", and {wording.joined(further)}." if further else "."
     if unknown:
-        text += f" Not known: whether it is {wording.joined(unknown)}."
+        sentence += f" Not known: whether it is {wording.joined(unknown)}."
     if advice.resource:
-        text += f" Dominant resource: {advice.resource}."
-    return text
+        sentence += f" Dominant resource: {advice.resource}."
+    return sentence
 
 
 def _telemetry(telemetry: Telemetry) -> Iterator[Block]:
@@ -74,12 +73,13 @@ def _telemetry(telemetry: Telemetry) -> Iterator[Block]:
         f"{wording.clean(telemetry.process)}, for {telemetry.seconds:.1f} s: "
         f"{telemetry.dominant}. {telemetry.sentence}"
     )
-    rows = []
-    for entry in telemetry.shares:
-        cells = (wording.value_text(entry.share), wording.interval_text(entry.share))
-        rows.append((entry.resource, *cells, entry.meaning))
-    yield Table(Column.head(("resource",), ("share", "interval"), ("meaning",)), tuple(rows))
-    yield facts(_counters(telemetry))
+    yield table(
+        telemetry.shares,
+        text("resource", lambda entry: entry.resource),
+        *interval("share", lambda entry: entry.share),
+        text("meaning", lambda entry: entry.meaning),
+    )
+    yield fact_table(_counters(telemetry))
     yield from items(telemetry.notes, "notice")
 
 
@@ -125,9 +125,9 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
         if predicted:
             yield _platform_table(name, predicted, forecast.counted)
         else:
-            count = wording.plural(max(entry.machines for entry in entries), forecast.counted)
+            size = wording.plural(max(entry.machines for entry in entries), forecast.counted)
             few.append(
-                f"{name}: too few {forecast.counted}s for a prediction ({count}, {_age(entries)})."
+                f"{name}: too few {forecast.counted}s for a prediction ({size}, {_age(entries)})."
             )
     if forecast.times:
         yield Heading("Predicted run time of the observed process")
@@ -135,29 +135,38 @@ def _forecast(forecast: Forecast) -> Iterator[Block]:
             f"Relative to {wording.clean(forecast.times[0].reference)}, where it was observed. The "
             "interval covers the differences between machines, not the error of the shares."
         )
-        head = Column.head(("platform",), ("run time", "interval", f"{forecast.counted}s"))
-        times = tuple(
-            (wording.clean(entry.platform), *_predicted(entry.estimate), str(entry.estimate.n))
-            for entry in forecast.times
+        yield table(
+            forecast.times,
+            text("platform", lambda entry: entry.platform),
+            number("run time", lambda entry: entry.estimate),
+            number("interval", lambda entry: _interval(entry.estimate)),
+            number(f"{forecast.counted}s", lambda entry: entry.estimate.n),
         )
-        yield Table(head, times)
     yield from items([*few, *forecast.notes])
 
 
 def _platform_table(name: str, predictions: Sequence[Prediction], counted: str) -> Table:
     """Returns the predictions of a platform: of each metric the first and the last setting."""
-    by_metric = group_by(predictions, lambda one: wording.full_name(one.benchmark, one.metric))
-    rows = []
+    by_metric = group_by(
+        predictions, lambda prediction: wording.full_name(prediction.benchmark, prediction.metric)
+    )
+    rows: list[tuple[str, Prediction]] = []
     for metric, entries in by_metric.items():
         ordered = sorted(entries, key=_levels_in_order)
-        for chosen in ordered if len(ordered) < 3 else (ordered[0], ordered[-1]):
-            setting = wording.factors_text(chosen.factors)
-            cells = (*_predicted(chosen.estimate), str(chosen.machines), _age([chosen]))
-            rows.append((metric, setting, *cells))
+        chosen = ordered if len(ordered) < 3 else (ordered[0], ordered[-1])
+        rows += [(metric, entry) for entry in chosen]
     left = len(predictions) - len(rows)
     more = f"; {wording.plural(left, 'further setting')} with --json" if left else ""
-    head = Column.head(("metric", "setting"), ("predicted", "interval", f"{counted}s", "age"))
-    return Table(head, tuple(rows), f"{wording.clean(name)}{more}:")
+    return table(
+        rows,
+        text("metric", lambda row: row[0]),
+        text("setting", lambda row: wording.factors_text(row[1].factors)),
+        number("predicted", lambda row: row[1].estimate),
+        number("interval", lambda row: _interval(row[1].estimate)),
+        number(f"{counted}s", lambda row: row[1].machines),
+        number("age", lambda row: _age([row[1]])),
+        caption=f"{wording.clean(name)}{more}:",
+    )
 
 
 def _levels_in_order(entry: Prediction) -> list[tuple[str, bool, float, str]]:
@@ -176,10 +185,8 @@ def _age(entries: Sequence[Prediction]) -> str:
     return f"{days} d old"
 
 
-def _predicted(estimate: Estimate) -> tuple[str, str]:
-    has_interval = estimate.low is not None
-    interval = wording.interval_text(estimate) if has_interval else "too few"
-    return wording.value_text(estimate), interval
+def _interval(estimate: Estimate) -> str:
+    return wording.interval_text(estimate) if estimate.low is not None else "too few"
 
 
 def _back_test(tested: BackTest, counted: str) -> Iterator[Block]:
@@ -201,38 +208,36 @@ def _back_test(tested: BackTest, counted: str) -> Iterator[Block]:
     ]
     if tested.error_any_platform is not None:
         rows.append(("relative error without knowing the platform", tested.error_any_platform))
-    yield facts((name, wording.estimate_text(estimate)) for name, estimate in rows)
+    yield fact_table((name, wording.estimate_text(estimate)) for name, estimate in rows)
     if tested.coverage.high is not None and tested.coverage.high < tested.confidence:
-        text = (
+        warning = (
             "Fewer values than promised lie in the intervals: do not use them. The stored "
             f"{counted}s were not drawn alike."
         )
-        yield from items([text], "warning")
+        yield from items([warning], "warning")
 
 
 def _levels(advice: Advice) -> Iterator[Block]:
     if not advice.levels:
         return
     yield Heading("Service levels to ask for")
-    rows = [
-        (
-            level.quantity,
-            _limit(level, level.target),
-            "" if level.maximum is None else _limit(level, level.maximum),
-            "ask" if level.strictest else "",
-            ", ".join(part for part in (level.statistic, level.note) if part),
-            level.source,
-        )
-        for level in sorted(advice.levels, key=lambda level: level.quantity)
-    ]
-    head = Column.head(("quantity",), ("target", "acceptable"), ("strictest",))
-    yield Table((*head, Column("of", roomy=True), Column("source")), tuple(rows))
+    yield table(
+        sorted(advice.levels, key=lambda level: level.quantity),
+        text("quantity", lambda level: level.quantity),
+        number("target", lambda level: _limit(level, level.target)),
+        number("acceptable", lambda level: _limit(level, level.maximum)),
+        text("strictest", lambda level: "ask" if level.strictest else ""),
+        text("of", lambda row: ", ".join(filter(None, (row.statistic, row.note))), roomy=True),
+        text("source", lambda level: level.source),
+    )
     references = {level.source: level.reference for level in advice.levels if level.reference}
     sources = (f"{name}: {reference}" for name, reference in references.items())
     yield from items(sources, folded="Sources")
 
 
-def _limit(level: ServiceLevel, value: float) -> str:
+def _limit(level: ServiceLevel, value: float | None) -> str:
+    if value is None:
+        return ""
     sign = "≥" if level.quantity in MINIMA else "≤"
     if level.quantity == "availability":
         return f"{sign} {100 * value:.7g} %"

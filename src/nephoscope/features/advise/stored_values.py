@@ -80,9 +80,9 @@ class StoredValues:
 def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
     """Reads runs; of a metric that was measured with several sets of parameters the commonest."""
     reasons: Counter[str] = Counter()
-    used, looks, _ = observations.observed(runs, frozenset(), False, reasons)
+    used, observed_machines, _ = observations.observed(runs, frozenset(), False, reasons)
     platforms: dict[Metric, dict[str, PlatformValues]] = {}
-    for seen, speed in observations.speeds_of(used, looks):
+    for seen, speed in observations.speeds_of(used, observed_machines):
         key, trials = speed.key, speed.trials
         metric = Metric(key.benchmark, key.metric, key.factors, speed.params)
         entry = platforms.setdefault(metric, {}).setdefault(
@@ -90,7 +90,7 @@ def read(runs: Sequence[StoredRun], grouping: Grouping) -> StoredValues:
         )
         machine = seen.machine if grouping != "machine" else f"run {seen.run}"
         entry.add(machine, seen.run, seen.at, trials.values)
-    here = _here([one.run for one in used], looks)
+    here = _here([run.run for run in used], observed_machines)
     return StoredValues(
         _commonest(platforms),
         _platform(here, grouping) if here else "",
@@ -117,7 +117,14 @@ def _here(runs: Sequence[StoredRun], observed: Sequence[Observation]) -> Observa
         names = {event.get("machine") for event in run.events() if "machine" in event}
         if local and platform.node() in names:
             place = (run.id, local[0])
-            return next((one for one in observed if (one.run, one.target) == place), None)
+            return next(
+                (
+                    observation
+                    for observation in observed
+                    if (observation.run, observation.target) == place
+                ),
+                None,
+            )
     return None
 
 

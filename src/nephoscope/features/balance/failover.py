@@ -82,22 +82,22 @@ def _timeline(
 
 def summaries(failovers: Sequence[Failover], confidence: float) -> Iterable[FailoverSummary]:
     """Returns medians over the rounds, by balancer and failure."""
-    groups = group_by(failovers, lambda one: (one.balancer, one.failure))
+    groups = group_by(failovers, lambda failover: (failover.balancer, failover.failure))
 
     def median(values: Iterable[float | None], unit: str) -> Estimate | None:
         known = [value for value in values if value is not None]
         return estimates.median(known, unit=unit, confidence=confidence) if known else None
 
     for (balancer, failure), own in sorted(groups.items()):
-        slowest = median((one.slowest_s * 1e9 for one in own), "ns")
-        errors = median((float(sum(one.errors.values())) for one in own), "count")
+        slowest = median((failover.slowest_s * 1e9 for failover in own), "ns")
+        errors = median((float(sum(failover.errors.values())) for failover in own), "count")
         assert slowest is not None
         assert errors is not None
         yield FailoverSummary(
             balancer,
             failure,
-            median((_ns(one.noticed_s) for one in own), "ns"),
-            median((_ns(one.returned_s) for one in own), "ns"),
+            median((_ns(failover.noticed_s) for failover in own), "ns"),
+            median((_ns(failover.returned_s) for failover in own), "ns"),
             slowest,
             errors,
             len(own),

@@ -62,7 +62,9 @@ def failed_requests(case: TargetEvidence) -> Answers:
 def unequal_failures(case: TargetEvidence) -> Answers:
     """Trials in which the clients' count of failed requests is not the balancer's."""
     failovers = _balance(case).failovers
-    unequal = [one for one in failovers if sum(one.errors.values()) != one.failed]
+    unequal = [
+        failover for failover in failovers if sum(failover.errors.values()) != failover.failed
+    ]
     if unequal:
         yield Finding(
             "unequal_failures",
@@ -70,9 +72,9 @@ def unequal_failures(case: TargetEvidence) -> Answers:
             f"In {wording.plural(len(unequal), 'trial')} the clients and the balancer count "
             "different numbers of failed requests.",
             tuple(
-                f"{one.balancer}, round {one.round}: clients {sum(one.errors.values())}, balancer "
-                f"{one.failed}"
-                for one in unequal[:8]
+                f"{failover.balancer}, round {failover.round}: "
+                f"clients {sum(failover.errors.values())}, balancer {failover.failed}"
+                for failover in unequal[:8]
             ),
             "Time-outs of clients shorter than the balancer's, or requests in flight at the end, "
             "explain a difference.",
@@ -82,9 +84,9 @@ def unequal_failures(case: TargetEvidence) -> Answers:
 def generator_limit(case: TargetEvidence) -> Answers:
     """Several generators that get more through than one: the generator was measured."""
     better = [
-        one
-        for one in _balance(case).effects
-        if one.comparison.verdict.word == "better" and one.comparison.ratio is not None
+        effect
+        for effect in _balance(case).effects
+        if effect.comparison.verdict.word == "better" and effect.comparison.ratio is not None
     ]
     if better:
         yield Finding(
@@ -92,10 +94,11 @@ def generator_limit(case: TargetEvidence) -> Answers:
             Severity.NOTICE,
             "One generator is not enough: several get more requests through.",
             tuple(
-                f"{one.balancer}, {one.generators} generators, {one.connections} connections: "
-                f"{wording.estimate_text(wording.plain(one.comparison.ratio))} times as many"
-                for one in better
-                if one.comparison.ratio is not None
+                f"{effect.balancer}, {effect.generators} generators, "
+                f"{effect.connections} connections: "
+                f"{wording.estimate_text(wording.plain(effect.comparison.ratio))} times as many"
+                for effect in better
+                if effect.comparison.ratio is not None
             ),
             "Use the throughput with several generators.",
         )
@@ -104,9 +107,9 @@ def generator_limit(case: TargetEvidence) -> Answers:
 def broken_law(case: TargetEvidence) -> Answers:
     """Closed loops whose throughput and response time do not give their connections."""
     broken = [
-        one
-        for one in _balance(case).throughputs
-        if abs(one.in_flight_ratio.value - 1) > _LITTLE_TOLERANCE
+        throughput
+        for throughput in _balance(case).throughputs
+        if abs(throughput.in_flight_ratio.value - 1) > _LITTLE_TOLERANCE
     ]
     if broken:
         yield Finding(
@@ -114,9 +117,10 @@ def broken_law(case: TargetEvidence) -> Answers:
             Severity.WARNING,
             "Throughput times response time is not the number of connections (Little's law).",
             tuple(
-                f"{one.balancer}, {one.generators} generators, {one.connections} connections: "
-                f"ratio {wording.estimate_text(one.in_flight_ratio)}"
-                for one in broken
+                f"{throughput.balancer}, {throughput.generators} generators, "
+                f"{throughput.connections} connections: "
+                f"ratio {wording.estimate_text(throughput.in_flight_ratio)}"
+                for throughput in broken
             ),
             "Connections waited for something other than a response; do not compare these points.",
         )

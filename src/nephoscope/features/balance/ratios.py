@@ -29,10 +29,10 @@ def throughput_ratios(
 ) -> tuple[ThroughputRatio, ...]:
     """Returns every two alternatives at each load, corrected over all comparisons (Holm)."""
     ratios = list(_ratios(trials, confidence))
-    corrected = compare.over_report([one.comparison for one in ratios], confidence=confidence)
+    corrected = compare.over_report([ratio.comparison for ratio in ratios], confidence=confidence)
     return tuple(
-        replace(one, comparison=comparison)
-        for one, comparison in zip(ratios, corrected, strict=True)
+        replace(ratio, comparison=comparison)
+        for ratio, comparison in zip(ratios, corrected, strict=True)
     )
 
 
@@ -45,8 +45,8 @@ def _ratios(trials: Sequence[BalancedTrial], confidence: float) -> Iterator[Thro
         by_name = group_by(own, lambda trial: trial.balancer)
         for reference, name in combinations(sorted(by_name, key=lambda n: (n != DIRECT, n)), 2):
             first, second = (
-                {trial.round: trial.sum("requests_per_s") for trial in by_name[one]}
-                for one in (reference, name)
+                {trial.round: trial.sum("requests_per_s") for trial in by_name[name]}
+                for name in (reference, name)
             )
             sides = compare.common_rounds(first, second)
             if not sides[0].size:
@@ -81,7 +81,7 @@ def _verdict(name: str, reference: str, ratios: Sequence[ThroughputRatio]) -> st
 
 
 def _loads(ratios: Sequence[ThroughputRatio]) -> str:
-    numbers = sorted({one.connections for one in ratios})
+    numbers = sorted({ratio.connections for ratio in ratios})
     listed = ", ".join(map(str, numbers[:-1]))
     joined_numbers = f"{listed} and {numbers[-1]}" if listed else str(numbers[-1])
     return f"{joined_numbers} connections"

@@ -85,7 +85,7 @@ def _mean_response(
     median = _median(means_ns, "ns", confidence)
     count, total = (
         sum(int(numbers.sum()) for _, numbers in own)
-        for own in ([one.unanswered for one in trials], [one.latency for one in trials])
+        for own in ([trial.unanswered for trial in trials], [trial.latency for trial in trials])
     )
     if not count:
         return median
@@ -119,9 +119,10 @@ def _cpu(trials: Sequence[BalancedTrial], confidence: float) -> Estimate | None:
 def _network(data: RunData) -> Mapping[int, float]:
     """Round -> median round trip between a client and the balancer, in ns."""
     return {
-        one.round: histograms.quantile([(one.values, one.counts)], 0.5)
-        for one in data.distributions
-        if (one.benchmark, one.metric) == (instruments.NET_RTT, "rtt_sent_ns") and one.round > 0
+        histogram.round: histograms.quantile([(histogram.values, histogram.counts)], 0.5)
+        for histogram in data.distributions
+        if (histogram.benchmark, histogram.metric) == (instruments.NET_RTT, "rtt_sent_ns")
+        and histogram.round > 0
     }
 
 
@@ -181,10 +182,12 @@ def _effects(trials: Sequence[BalancedTrial], confidence: float) -> list[Generat
             names=("1 generator", f"{generators} generators"),
         )
         effects.append(GeneratorEffect(balancer, generators, connections, comparison))
-    corrected = compare.over_report([one.comparison for one in effects], confidence=confidence)
+    corrected = compare.over_report(
+        [effect.comparison for effect in effects], confidence=confidence
+    )
     return [
-        replace(one, comparison=comparison)
-        for one, comparison in zip(effects, corrected, strict=True)
+        replace(effect, comparison=comparison)
+        for effect, comparison in zip(effects, corrected, strict=True)
     ]
 
 

@@ -8,9 +8,15 @@ from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.balance.ratios import verdicts
-from nephoscope.features.balance.records import Balance, Failover, Sharing, Throughput
-from nephoscope.report import charts, figures, wording
-from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
+from nephoscope.features.balance.records import (
+    Balance,
+    Failover,
+    Sharing,
+    Throughput,
+)
+from nephoscope.report import figures, wording
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.columns import count, estimate, interval, number, ratio, table, text
 
 _CLOSE_S = 0.4
 MAX_TIMELINES = 4
@@ -47,12 +53,16 @@ def answer(result: RunResult) -> list[str]:
     sentences = []
     highest = [
         f"{wording.clean(name)} "
-        + wording.estimate_text(max((one.throughput for one in own), key=lambda one: one.value))
-        for name, own in group_by(balance.throughputs, lambda one: one.balancer).items()
+        + wording.estimate_text(
+            max((throughput.throughput for throughput in own), key=lambda estimate: estimate.value)
+        )
+        for name, own in group_by(
+            balance.throughputs, lambda throughput: throughput.balancer
+        ).items()
     ]
     if highest:
         sentences.append(f"Highest throughput: {'; '.join(highest)}.")
-    sentences += [wording.clean(one) for one in verdicts(balance.ratios)]
+    sentences += [wording.clean(verdict) for verdict in verdicts(balance.ratios)]
     for latency in balance.latencies:
         added = latency.comparison.difference
         if added is not None:
@@ -69,165 +79,143 @@ def answer(result: RunResult) -> list[str]:
     return sentences
 
 
-def _cells(estimate: Estimate | None) -> tuple[str, str]:
-    if estimate is None:
-        return "–", ""
-    return wording.value_text(estimate), wording.interval_text(estimate)
-
-
-def _curve_name(one: Throughput) -> str:
-    return wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}")
+def _curve_name(throughput: Throughput) -> str:
+    return wording.clean(
+        f"{throughput.balancer}, {wording.plural(throughput.generators, 'generator')}"
+    )
 
 
 def _throughput(points: Sequence[Throughput]) -> Iterable[Block]:
     parts: Sequence[tuple[str, str, str, Callable[[Throughput], Estimate]]] = (
-        ("throughput", "throughput", "per_s", lambda one: one.throughput),
-        ("response", "mean response time", "ns", lambda one: one.response_mean),
+        ("throughput", "throughput", "per_s", lambda throughput: throughput.throughput),
+        ("response", "mean response time", "ns", lambda throughput: throughput.response_mean),
     )
     for slug, title, unit, of in parts:
         curves = []
         for name, own in group_by(points, _curve_name).items():
             hover = [
-                f"{name}, {one.connections} connections: {wording.estimate_text(of(one))}"
-                for one in own
+                f"{name}, {throughput.connections} connections: "
+                f"{wording.estimate_text(of(throughput))}"
+                for throughput in own
             ]
-            xs = [float(one.connections) for one in own]
-            curves.append(figures.curve_of(name, xs, [of(one) for one in own], hover))
+            xs = [float(throughput.connections) for throughput in own]
+            curves.append(figures.curve_of(name, xs, [of(throughput) for throughput in own], hover))
         figure = figures.lines(
             curves,
             figures.Axis("connections", "count", from_zero=True),
             figures.Axis(title, unit, from_zero=True),
         )
-        rows = tuple(
-            (_curve_name(one), str(one.connections), *_cells(of(one)), str(of(one).n))
-            for one in points
+        data = table(
+            points,
+            text("balancer", _curve_name),
+            text("connections", lambda row: row.connections),
+            *estimate("value", of),
         )
-        table = Table(charts.estimate_columns("balancer", "connections"), rows)
         yield Chart(
-            f"balance-{slug}", f"{title.capitalize()} by connections", figure, table, brief=table
+            f"balance-{slug}", f"{title.capitalize()} by connections", figure, data, brief=data
         )
     yield throughput_table(points)
 
 
 def throughput_table(points: Sequence[Throughput]) -> Table:
     """Returns response times, CPU time and Little's law of each point."""
-    head = (
-        *Column.texts("balancer", "connections"),
-        *Column.numbers("p99", "interval", "CPU per request", "interval", "X·R/N"),
+    return table(
+        points,
+        text("balancer", _curve_name),
+        text("connections", lambda row: row.connections),
+        *interval("p99", lambda row: row.response_p99),
+        *interval("CPU per request", lambda row: row.cpu_per_request),
+        number("X·R/N", lambda row: row.in_flight_ratio),
+        caption="Response time p99 of all generators together, CPU time of the balancer per "
+        "request, and throughput X times mean response time R over the number of connections N. "
+        "By Little's law it is 1 where each connection always waits for a response.",
     )
-    rows = tuple(
-        (
-            _curve_name(one),
-            str(one.connections),
-            *_cells(one.response_p99),
-            *_cells(one.cpu_per_request),
-            wording.value_text(one.in_flight_ratio),
-        )
-        for one in points
-    )
-    caption = (
-        "Response time p99 of all generators together, CPU time of the balancer per request, and "
-        "throughput X times mean response time R over the number of connections N. By Little's law "
-        "it is 1 where each connection always waits for a response."
-    )
-    return Table(head, rows, caption)
 
 
 def ratios_table(balance: Balance) -> Table:
     """Returns the ratio of throughputs of every two alternatives, with its verdict."""
-    head = Column.head(
-        ("balancer", "against", "connections"), ("ratio", "interval", "n"), ("verdict",)
+    return table(
+        balance.ratios,
+        text(
+            "balancer",
+            lambda row: f"{row.balancer}, {wording.plural(row.generators, 'generator')}",
+        ),
+        text("against", lambda row: row.reference),
+        text("connections", lambda row: row.connections),
+        *ratio("ratio", lambda row: row.comparison.ratio, lambda row: row.comparison.n_a),
+        text("verdict", lambda row: row.comparison.verdict.word),
+        caption="Throughput over that of the other one, paired by round; above 1 is better. "
+        "Verdicts are corrected over all comparisons (Holm).",
     )
-    rows = tuple(
-        (
-            wording.clean(f"{one.balancer}, {wording.plural(one.generators, 'generator')}"),
-            wording.clean(one.reference),
-            str(one.connections),
-            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
-            one.comparison.verdict.word,
-        )
-        for one in balance.ratios
-    )
-    caption = (
-        "Throughput over that of the other one, paired by round; above 1 is better. Verdicts are "
-        "corrected over all comparisons (Holm)."
-    )
-    return Table(head, rows, caption)
 
 
 def effects_table(balance: Balance) -> Table:
     """Returns the ratio of throughputs of several generators and one, with its verdict."""
-    texts = ("balancer", "generators", "connections")
-    head = Column.head(texts, ("ratio", "interval", "n"), ("verdict",))
-    rows = tuple(
-        (
-            wording.clean(one.balancer),
-            f"{one.generators} against 1",
-            str(one.connections),
-            *wording.ratio_cells(one.comparison.ratio, one.comparison.n_a),
-            one.comparison.verdict.word,
-        )
-        for one in balance.effects
+    return table(
+        balance.effects,
+        text("balancer", lambda row: row.balancer),
+        text("generators", lambda row: f"{row.generators} against 1"),
+        text("connections", lambda row: row.connections),
+        *ratio("ratio", lambda row: row.comparison.ratio, lambda row: row.comparison.n_a),
+        text("verdict", lambda row: row.comparison.verdict.word),
+        caption="Throughput of several generators over that of one with as many connections in "
+        "all, paired by round. Verdicts are corrected over all comparisons (Holm).",
     )
-    caption = (
-        "Throughput of several generators over that of one with as many connections in all, paired "
-        "by round. Verdicts are corrected over all comparisons (Holm)."
-    )
-    return Table(head, rows, caption)
 
 
 def latencies_table(balance: Balance) -> Table:
     """Returns what each balancer adds to the response time of an open loop."""
-    head = (
-        *Column.texts("balancer", "rate"),
-        *Column.numbers("direct", "through the balancer", "added", "interval", "network", "n"),
+    return table(
+        balance.latencies,
+        text("balancer", lambda row: row.balancer),
+        text("rate", lambda row: units.format_value(row.rate_per_s, "per_s")),
+        number("direct", lambda row: row.direct),
+        number("through the balancer", lambda row: row.through),
+        *interval("added", lambda row: row.comparison.difference),
+        number("network", lambda row: row.network_ratio),
+        number("n", lambda row: row.comparison.n_a),
+        caption="Mean response time directly and through the balancer, paired by round. Network: "
+        "two round trips of a datagram over the response time through the balancer. They contain "
+        "the wake-up of the programs at both ends, so that it is an upper bound of the network's "
+        "share.",
     )
-    rows = tuple(
-        (
-            wording.clean(one.balancer),
-            units.format_value(one.rate_per_s, "per_s"),
-            wording.value_text(one.direct),
-            wording.value_text(one.through),
-            *_cells(one.comparison.difference),
-            wording.value_text(one.network_ratio) if one.network_ratio else "–",
-            str(one.comparison.n_a),
-        )
-        for one in balance.latencies
-    )
-    caption = (
-        "Mean response time directly and through the balancer, paired by round. Network: two round "
-        "trips of a datagram over the response time through the balancer. They contain the wake-up "
-        "of the programs at both ends, so that it is an upper bound of the network's share."
-    )
-    return Table(head, rows, caption)
 
 
 def _sharing(sharings: Sequence[Sharing]) -> Chart:
-    servers = list(dict.fromkeys(name for one in sharings for name in one.shares))
-    names = [wording.clean(one.balancer) for one in sharings]
+    servers = list(dict.fromkeys(name for sharing in sharings for name in sharing.shares))
+    names = [wording.clean(sharing.balancer) for sharing in sharings]
     parts = [
-        (server, [one.shares[server].value if server in one.shares else 0.0 for one in sharings])
+        (
+            server,
+            [
+                sharing.shares[server].value if server in sharing.shares else 0.0
+                for sharing in sharings
+            ],
+        )
         for server in servers
     ]
     figure = figures.stacked(names, parts, figures.Axis("share of the requests", "ratio"))
-    head = Column.head(("balancer", "server"), ("share", "interval", "due", "n"))
-    rows = []
-    for name, sharing in zip(names, sharings, strict=True):
-        for server, share in sharing.shares.items():
-            due = units.format_value(sharing.due[server], "ratio")
-            rows.append((name, server, *_cells(share), due, str(share.n)))
-        index = sharing.fairness
-        rows.append((name, "Jain's index", *_cells(index), "", str(index.n)))
-    table = Table(head, tuple(rows))
+    rows: list[tuple[Sharing, str, Estimate]] = []
+    for sharing in sharings:
+        rows += [(sharing, server, share) for server, share in sharing.shares.items()]
+        rows.append((sharing, "Jain's index", sharing.fairness))
+    data = table(
+        rows,
+        text("balancer", lambda row: row[0].balancer),
+        text("server", lambda row: row[1]),
+        *interval("share", lambda row: row[2]),
+        number("due", lambda row: row[0].due.get(row[1]), "ratio", missing=""),
+        number("n", lambda row: row[2].n),
+    )
     caption = (
         "Requests by server from the servers' own counters. Jain's index of requests over "
         "weight: 1 where each server has its due share, 1/n where one of n has all."
     )
-    return Chart("balance-sharing", "Requests by server", figure, table, caption, brief=table)
+    return Chart("balance-sharing", "Requests by server", figure, data, caption, brief=data)
 
 
 def _failovers(balance: Balance) -> Iterable[Block]:
-    alike = group_by(balance.failovers, lambda one: (one.balancer, one.failure))
+    alike = group_by(balance.failovers, lambda failover: (failover.balancer, failover.failure))
     for first, *_ in list(alike.values())[:MAX_TIMELINES]:
         yield _timeline(first)
     yield Heading("Failures")
@@ -268,66 +256,66 @@ def _timeline(failover: Failover) -> Chart:
         marks.append((failover.noticed_s, "noticed"))
     for at_s, label in marks:
         figures.vertical(figure["layout"], at_s * 1e9, label, log=False)
-    rows = tuple(
-        (
-            f"{point.at_s:.1f} s",
-            f"{point.responses_per_s:.0f}",
-            f"{point.failing_served_per_s:.0f}",
-            f"{point.errors:.0f}",
-        )
-        for point in points
+    data = table(
+        points,
+        text("time since the failure", lambda point: f"{point.at_s:.1f} s"),
+        number("responses/s", lambda point: f"{point.responses_per_s:.0f}"),
+        number("of the failing server/s", lambda point: f"{point.failing_served_per_s:.0f}"),
+        number("failed requests", lambda point: f"{point.errors:.0f}"),
+        collapsed=True,
     )
-    numbers = ("responses/s", "of the failing server/s", "failed requests")
-    head = Column.head(("time since the failure",), numbers)
     name = wording.clean(failover.balancer)
     return Chart(
         f"balance-failover-{wording.slug(failover.balancer)}-{failover.failure}",
         f"{name}: a server {failover.failure}, round {failover.round}",
         figure,
-        Table(head, rows, collapsed=True),
+        data,
         "Responses from the clients' counters, those of the failing server from its own log.",
         brief=None,
     )
 
 
-def _per_s(one: Failover) -> float:
+def _per_s(failover: Failover) -> float:
     """Intervals a second."""
-    points = one.timeline
+    points = failover.timeline
     return 1 / (points[1].at_s - points[0].at_s) if len(points) > 1 else 1.0
 
 
 def failures_table(balance: Balance) -> Table:
     """Returns time to notice, return and errors of each balancer and failure."""
-    numbers = ("noticed after", "first response after recovery", "failed requests", "slowest")
-    rows = []
-    for failure in balance.failures:
-        estimates = (failure.noticed, failure.returned, failure.errors, failure.slowest)
-        texts = (wording.estimate_text(known) if known else "never" for known in estimates)
-        rows.append((wording.clean(failure.balancer), failure.failure, *texts))
-    head = Column.head(("balancer", "failure"), numbers)
-    return Table(head, tuple(rows), "Medians of the rounds, with intervals.")
+
+    def known(estimate: Estimate | None) -> str:
+        return "never" if estimate is None else wording.estimate_text(estimate)
+
+    return table(
+        balance.failures,
+        text("balancer", lambda row: row.balancer),
+        text("failure", lambda row: row.failure),
+        number("noticed after", lambda row: known(row.noticed)),
+        number("first response after recovery", lambda row: known(row.returned)),
+        number("failed requests", lambda row: known(row.errors)),
+        number("slowest", lambda row: known(row.slowest)),
+        caption="Medians of the rounds, with intervals.",
+    )
 
 
 def failovers_table(balance: Balance) -> Table:
     """Returns each trial with a failure: counts of the clients and of the balancer."""
-    head = (
-        *Column.texts("balancer", "failure", "round"),
-        *Column.numbers("sent", "valid", "failed", "failed (balancer)", "retries", "noticed"),
-        Column("errors"),
+
+    def kinds(failover: Failover) -> str:
+        return ", ".join(f"{n} {kind}" for kind, n in sorted(failover.errors.items())) or "none"
+
+    return table(
+        balance.failovers,
+        text("balancer", lambda row: row.balancer),
+        text("failure", lambda row: row.failure),
+        text("round", lambda row: row.round),
+        count("sent", lambda row: row.sent),
+        count("valid", lambda row: row.completed),
+        count("failed", lambda row: sum(row.errors.values())),
+        count("failed (balancer)", lambda row: row.failed),
+        count("retries", lambda row: row.retries),
+        number("noticed", lambda row: row.noticed_s and row.noticed_s * 1e9, "ns"),
+        text("errors", kinds),
+        caption="Counts of the clients beside the balancer's own.",
     )
-    rows = tuple(
-        (
-            wording.clean(one.balancer),
-            one.failure,
-            str(one.round),
-            f"{one.sent:,}",
-            f"{one.completed:,}",
-            f"{sum(one.errors.values()):,}",
-            f"{one.failed:,}",
-            f"{one.retries:,}",
-            "–" if one.noticed_s is None else units.format_value(one.noticed_s * 1e9, "ns"),
-            ", ".join(f"{count} {kind}" for kind, count in sorted(one.errors.items())) or "none",
-        )
-        for one in balance.failovers
-    )
-    return Table(head, rows, "Counts of the clients beside the balancer's own.")

@@ -51,17 +51,17 @@ def _table(table: Table) -> str:
 def _throughput(balance: Balance) -> str:
     rows = [
         (
-            one.balancer,
-            str(one.generators),
-            str(one.connections),
-            wording.value_text(one.throughput),
-            wording.interval_text(one.throughput),
-            wording.value_text(one.response_mean),
-            wording.value_text(one.response_p99) if one.response_p99 else "–",
-            wording.value_text(one.cpu_per_request) if one.cpu_per_request else "–",
-            wording.value_text(one.in_flight_ratio),
+            throughput.balancer,
+            str(throughput.generators),
+            str(throughput.connections),
+            wording.value_text(throughput.throughput),
+            wording.interval_text(throughput.throughput),
+            wording.value_text(throughput.response_mean),
+            wording.value_text(throughput.response_p99) if throughput.response_p99 else "–",
+            wording.value_text(throughput.cpu_per_request) if throughput.cpu_per_request else "–",
+            wording.value_text(throughput.in_flight_ratio),
         )
-        for one in balance.throughputs
+        for throughput in balance.throughputs
     ]
     head = (
         *("BALANCER", "GENERATORS", "CONNECTIONS", "THROUGHPUT", "INTERVAL", "MEAN", "P99"),
@@ -73,11 +73,11 @@ def _throughput(balance: Balance) -> str:
 def _fairness(balance: Balance) -> str:
     rows = [
         (
-            one.balancer,
-            wording.value_text(one.fairness),
-            wording.interval_text(one.fairness),
-            ", ".join(f"{name} {wording.value_text(x)}" for name, x in one.shares.items()),
+            sharing.balancer,
+            wording.value_text(sharing.fairness),
+            wording.interval_text(sharing.fairness),
+            ", ".join(f"{name} {wording.value_text(x)}" for name, x in sharing.shares.items()),
         )
-        for one in balance.sharings
+        for sharing in balance.sharings
     ]
     return output.table(("BALANCER", "FAIRNESS", "INTERVAL", "SHARES"), rows, right=(1, 2))

@@ -125,35 +125,42 @@ class BalancedTrial:
         return float(values @ numbers / numbers.sum())
 
     def _merged(self, metric: str) -> tuple[Array, histograms.Counts]:
-        times = [[one for one in own if one.metric == metric] for own in self.samples]
+        times = [[sample for sample in own if sample.metric == metric] for own in self.samples]
         return histograms.merge(
-            [([one.value for one in own], [one.count for one in own]) for own in times]
+            [([sample.value for sample in own], [sample.count for sample in own]) for own in times]
         )
 
     @property
     def forwarder(self) -> BackgroundSamples | None:
         """The balancer; None where a server answers directly."""
         kinds = set(BALANCERS.values())
-        return next((one for one in self.counters.values() if one.benchmark in kinds), None)
+        return next(
+            (background for background in self.counters.values() if background.benchmark in kinds),
+            None,
+        )
 
     @property
     def servers(self) -> dict[str, BackgroundSamples]:
         """The servers behind the balancer."""
         kinds = set(SERVERS.values())
         return {
-            name: one
-            for name, one in self.counters.items()
-            if one.benchmark in kinds and name != DIRECT
+            name: background
+            for name, background in self.counters.items()
+            if background.benchmark in kinds and name != DIRECT
         }
 
     @property
     def failing(self) -> BackgroundSamples | None:
         """The server that failed, if one did."""
-        nginx = (one for one in self.servers.values() if one.benchmark == NGINX_SERVER)
-        return next((one for one in nginx if one.sum("failure_wall_ns")), None)
+        nginx = (
+            background
+            for background in self.servers.values()
+            if background.benchmark == NGINX_SERVER
+        )
+        return next((background for background in nginx if background.sum("failure_wall_ns")), None)
 
     def _of(self, metric: str) -> Iterable[Sample]:
-        return (one for samples in self.samples for one in samples if one.metric == metric)
+        return (sample for samples in self.samples for sample in samples if sample.metric == metric)
 
 
 def balanced_trials(data: RunData) -> list[BalancedTrial]:
@@ -169,11 +176,13 @@ def balanced_trials(data: RunData) -> list[BalancedTrial]:
     targets = {setting["index"]: len(setting["targets"]) for setting in data.manifest.settings}
     trials = []
     for (number, setting), own in sorted(groups.items(), key=lambda item: item[0]):
-        records, samples, beside = zip(*own, strict=True)
+        records, samples, counters_of = zip(*own, strict=True)
         together = records[0].skew_ns is not None
         if together and len(own) < targets.get(setting, len(own)):
             continue
-        counters = {name: one for by_name in beside for name, one in by_name.items()}
+        counters = {
+            name: background for by_name in counters_of for name, background in by_name.items()
+        }
         name = _balancer_of(records[0], loads)
         if together:
             trials.append(BalancedTrial(number, name, records, samples, counters))

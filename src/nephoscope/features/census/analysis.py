@@ -129,7 +129,7 @@ def speeds(
         else RelativeSpeed(model, _reference(side, confidence), side.unit, *side.counts, side.note)
         for model, side in sides.items()
     ]
-    return sorted(speeds_by_model, key=lambda one: (-one.ratio.value, one.model))
+    return sorted(speeds_by_model, key=lambda speed: (-speed.ratio.value, speed.model))
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,9 +172,9 @@ def _stated_speed(row: _FileRow, file: Path) -> StatedSpeed:
 def _sums(counts: list[MachineCount], file: Path) -> list[str]:
     """Returns what does not fit together: a model that stands twice in one place."""
     twice: dict[tuple[str, str, str, int | None], list[str]] = {}
-    for one in counts:
-        key = (one.instance_type, one.model, one.zone, one.hour)
-        twice.setdefault(key, []).append(one.source.rpartition(":")[2])
+    for count in counts:
+        key = (count.instance_type, count.model, count.zone, count.hour)
+        twice.setdefault(key, []).append(count.source.rpartition(":")[2])
     return [
         (f"{file}: lines {', '.join(places)} all count {model} of {kind}; their counts were added.")
         for (kind, model, _, _), places in twice.items()

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from nephoscope.features.census.records import (
     Observations,
 )
 from nephoscope.features.census.result import build
-from nephoscope.results import lines
+from nephoscope.results import lines, run_settings
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 from nephoscope.store import StoredRun, counts, query
@@ -31,6 +31,9 @@ GROUPS = ("cpu.", "mem.", "disk.")
 
 NO_SPEED = (CPU_GAPS,)
 """A share of the CPU is what the hypervisor gives, not what the model does with it."""
+
+_COUNTED = run_settings.OF_MACHINE - {run_settings.HYPERVISOR}
+"""Settings that a census counts or groups by, so that they are not hidden."""
 
 _LAB = "lab"
 _SIGNATURE = ("family", "model", "stepping")
@@ -55,7 +58,8 @@ class Observation:
     """One look at one machine. machine: its identity. at: seconds since the epoch.
 
     instance, host: the two hashes it may be known by; '' where hidden. signature: family, model and
-    stepping. agree: False where cpuid and /proc/cpuinfo tell different CPUs.
+    stepping. agree: False where cpuid and /proc/cpuinfo tell different CPUs. settings: as of
+    results.run_settings.
     """
 
     run: str
@@ -69,6 +73,7 @@ class Observation:
     zone: str
     at: float
     agree: bool
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +106,15 @@ def seen(
     first = _first(observations)
     measured, otherwise = _measured(used, observations)
     return Observations(
-        tuple(_count(one) for one in first.values()),
+        tuple(_count(observation) for observation in first.values()),
         measured,
         looked_at=looked_at,
         runs=len(used),
         flags=tuple(_flags(observations, first)),
         left_out=(*left_out(reasons), *otherwise),
+        hidden_settings=run_settings.hidden_settings(
+            (observation.settings for observation in observations), compared=_COUNTED
+        ),
     )
 
 
@@ -126,7 +134,7 @@ def observed(
             records = run.records()
             own = _of_run(run, records, wanted, with_lab, reasons)
             if own:
-                targets = {one.target for one in own}
+                targets = {observation.target for observation in own}
                 used.append(UsedRun(run, tuple(_speeds(run, records, targets))))
                 observations += own
         except StoreError:
@@ -143,7 +151,7 @@ def left_out(reasons: Counter[str]) -> tuple[str, ...]:
 
 def analyse(data: RunData) -> Census | None:
     """Returns the census of a run that measured several machines; None of any other."""
-    apart = [one for one in data.manifest.targets if one.get("kind") != _LAB]
+    apart = [target for target in data.manifest.targets if target.get("kind") != _LAB]
     observed = seen([data.run]) if len(apart) > 1 else None
     if observed is None or len(observed.counts) < 2:
         return None
@@ -182,7 +190,9 @@ def _fingerprint(
         if record.key.target == target and record.benchmark == FINGERPRINT
         for document in record.documents.values()
     ]
-    with_cloud_facts = [one for one in documents if facts.text(one[0], "cloud.instance_type")]
+    with_cloud_facts = [
+        document for document in documents if facts.text(document[0], "cloud.instance_type")
+    ]
     own = run.manifest.fingerprints.get(target)
     return next(
         iter([*with_cloud_facts, *([(own, started)] if own else []), *documents]), ({}, started)
@@ -214,6 +224,7 @@ def _observation(
         facts.text(document, "cloud.zone") or "",
         at,
         facts.fact(document, "cpu.agree") is not False,
+        run_settings.settings_of(run.manifest, target, document),
     )
 
 
@@ -235,9 +246,11 @@ def _identified(observations: Sequence[Observation], reasons: Counter[str]) -> l
         elif len(known) > 1:
             reasons["shared"] += 1
         elif known:
-            (other,) = known.values()
-            same = replace(observation, instance_type=other.instance_type, zone=other.zone)
-            out.append(replace(same, machine=f"instance {other.instance}"))
+            (identified,) = known.values()
+            same = replace(
+                observation, instance_type=identified.instance_type, zone=identified.zone
+            )
+            out.append(replace(same, machine=f"instance {identified.instance}"))
         elif observation.host:
             out.append(replace(observation, machine=f"machine {observation.host}"))
         else:
@@ -249,27 +262,33 @@ def _identified(observations: Sequence[Observation], reasons: Counter[str]) -> l
 def _named(observations: Sequence[Observation]) -> list[Observation]:
     """Models of one name and several steppings are told apart by them."""
     signatures: dict[str, set[str]] = {}
-    for one in observations:
-        signatures.setdefault(one.model, set()).add(one.signature)
+    for observation in observations:
+        signatures.setdefault(observation.model, set()).add(observation.signature)
     return [
-        replace(one, model=f"{one.model} ({one.signature})")
-        if len(signatures[one.model]) > 1 and one.signature
-        else one
-        for one in observations
+        replace(observation, model=f"{observation.model} ({observation.signature})")
+        if len(signatures[observation.model]) > 1 and observation.signature
+        else observation
+        for observation in observations
     ]
 
 
 def _first(observations: Sequence[Observation]) -> dict[str, Observation]:
     """The first look at each machine: the draw that a census counts."""
     out: dict[str, Observation] = {}
-    for one in sorted(observations, key=lambda one: (one.at, one.run, one.target)):
-        out.setdefault(one.machine, one)
+    for earliest in sorted(
+        observations, key=lambda observation: (observation.at, observation.run, observation.target)
+    ):
+        out.setdefault(earliest.machine, earliest)
     return out
 
 
 def _flags(observations: Sequence[Observation], first: Mapping[str, Observation]) -> Iterator[str]:
-    moved = {one.machine for one in observations if one.model != first[one.machine].model}
-    torn = {one.machine for one in observations if not one.agree}
+    moved = {
+        observation.machine
+        for observation in observations
+        if observation.model != first[observation.machine].model
+    }
+    torn = {observation.machine for observation in observations if not observation.agree}
     hidden = {machine for machine in first if machine.startswith("run ")}
     for machines, text in (
         (
@@ -347,7 +366,7 @@ def speeds_of(
     runs: Sequence[UsedRun], observations: Sequence[Observation]
 ) -> Iterable[tuple[Observation, SpeedTrials]]:
     """Yields the headline scalars of runs, each with the machine that it was measured on."""
-    machines = {(one.run, one.target): one for one in observations}
+    machines = {(observation.run, observation.target): observation for observation in observations}
     for used in runs:
         for speed in used.speeds:
             if (machine := machines.get((used.run.id, speed.key.target))) is not None:
@@ -360,9 +379,9 @@ def _speeds(
     def is_speed(benchmark: str, metric: str) -> bool:
         if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
             return False
-        return any(one.id == metric and one.headline for one in run.spec(benchmark).metrics)
+        return any(spec.id == metric and spec.headline for spec in run.spec(benchmark).metrics)
 
-    plain = {one.key.name: one for one in records if counts(one) and not one.loads}
+    plain = {record.key.name: record for record in records if counts(record) and not record.loads}
     place = {name: record.position for name, record in plain.items()}
     rows = [row for row in query.trial_medians(run, is_speed) if row.trial in place]
     settings = run.manifest.settings

@@ -9,6 +9,7 @@ from typing import Any
 from nephoscope.core.model import Better, stated
 from nephoscope.core.naming import line_name
 from nephoscope.features.census.analysis import Expected, Machines, ModelShare, RelativeSpeed
+from nephoscope.results.run_settings import HiddenSetting
 
 UNKNOWN_TYPE = "unknown type"
 
@@ -80,6 +81,7 @@ class Observations:
     sources: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class InstanceType:
 class Census:
     """Every type, the most machines first. runs: how many stored runs were read. sources: files
     and tables. flags: what does not fit together. left_out: what was not counted, and why. notes:
-    what the sources say of their own rows.
+    what the sources say of their own rows. hidden_settings: what differs between the measurements.
     """
 
     kinds: tuple[InstanceType, ...]
@@ -147,6 +149,7 @@ class Census:
     flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
     @stated
     def machines(self) -> int:

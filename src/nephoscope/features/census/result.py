@@ -56,6 +56,7 @@ def build(
         (*observations.flags, *_clock_flags(observations.counts)),
         observations.left_out,
         tuple(_source_notes(observations.counts, observations.stated)),
+        observations.hidden_settings,
     )
 
 
@@ -104,9 +105,9 @@ def _kind(
 
 def _total(counts: Iterable[MachineCount]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for one in counts:
-        if one.machines is not None:
-            total[one.model] = total.get(one.model, 0) + one.machines
+    for count in counts:
+        if count.machines is not None:
+            total[count.model] = total.get(count.model, 0) + count.machines
     return {model: k for model, k in total.items() if k}
 
 
@@ -133,20 +134,34 @@ def _measured_benches(name: str, observations: Observations, confidence: float) 
 
 
 def _stated_benches(name: str, observations: Observations, confidence: float) -> Iterator[Bench]:
-    stated = (one for one in observations.stated if one.instance_type == name)
-    for benchmark, own in group_by(stated, lambda one: one.benchmark).items():
-        method = "as printed" if all(one.low is None for one in own) else "as the source gives it"
+    stated = (
+        stated_speed for stated_speed in observations.stated if stated_speed.instance_type == name
+    )
+    for benchmark, own in group_by(stated, lambda stated_speed: stated_speed.benchmark).items():
+        method = (
+            "as printed"
+            if all(stated_speed.low is None for stated_speed in own)
+            else "as the source gives it"
+        )
         speeds = [
             RelativeSpeed(
-                one.model,
-                Estimate(one.speed, one.low, one.high, confidence, one.n, "none", method),
+                stated_speed.model,
+                Estimate(
+                    stated_speed.speed,
+                    stated_speed.low,
+                    stated_speed.high,
+                    confidence,
+                    stated_speed.n,
+                    "none",
+                    method,
+                ),
                 unit=None,
-                machines=one.n,
+                machines=stated_speed.n,
                 runs=0,
                 trials=0,
-                note=one.note,
+                note=stated_speed.note,
             )
-            for one in own
+            for stated_speed in own
         ]
         speeds.sort(key=lambda speed: (-speed.ratio.value, speed.model))
         yield Bench(benchmark, None, {}, own[0].source, tuple(speeds), None)
@@ -194,9 +209,11 @@ def _source_notes(counts: Sequence[MachineCount], stated: Sequence[StatedSpeed])
     for count in counts:
         for note in count.notes:
             rows.setdefault(note, {})[f"{count.model} of {count.instance_type}"] = None
-    for one in stated:
-        if one.note:
-            rows.setdefault(one.note, {})[f"{one.benchmark} of {one.model}"] = None
+    for stated_speed in stated:
+        if stated_speed.note:
+            rows.setdefault(stated_speed.note, {})[
+                f"{stated_speed.benchmark} of {stated_speed.model}"
+            ] = None
     for note, places in rows.items():
         yield f"{', '.join(places)}: {note}."
 

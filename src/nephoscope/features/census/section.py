@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate, RunResult
-from nephoscope.features.census.analysis import ModelShare
+from nephoscope.features.census.analysis import Chance, ModelShare, RelativeSpeed
 from nephoscope.features.census.records import Bench, Census, InstanceType, ShareGroup
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.columns import number, spread, table, text
+from nephoscope.results.run_settings import warnings_of
 
 _PATTERNS = ("", "/", "x", ".")
 """Of the bars once all colours are used: a model has to stay the same on paper."""
@@ -17,14 +19,15 @@ _PATTERNS = ("", "/", "x", ".")
 
 def build(result: RunResult) -> Section | None:
     """The census of a run that measured several machines."""
-    found = result.part(Census)
-    return section(found) if found is not None and found.machines else None
+    census = result.part(Census)
+    return section(census) if census is not None and census.machines else None
 
 
 def section(census: Census) -> Section:
     """The whole census as one section, also for its own page."""
     blocks: list[Block] = [Sentence(_lead(census), lead=True)]
     blocks += items(census.flags, "notice")
+    blocks += items(warnings_of(census.hidden_settings), "warning")
     blocks += _models(census)
     blocks += _places("zone", [(kind, kind.zones) for kind in census.kinds])
     blocks += _places("hour (UTC)", [(kind, kind.hours) for kind in census.kinds])
@@ -45,8 +48,12 @@ def _lead(census: Census) -> str:
     return f"{text}, from {wording.joined(of)}." if of else f"{text}."
 
 
-def _share_cells(one: ModelShare) -> tuple[str, str, str]:
-    return str(one.count), wording.percent(one.share.value, 3), _interval(one.share)
+def _share_cells(model_share: ModelShare) -> tuple[str, str, str]:
+    return (
+        str(model_share.count),
+        wording.percent(model_share.share.value, 3),
+        _interval(model_share.share),
+    )
 
 
 def _interval(estimate: Estimate) -> str:
@@ -55,41 +62,45 @@ def _interval(estimate: Estimate) -> str:
 
 def _models(census: Census) -> list[Block]:
     clocks = any(kind.clocks for kind in census.kinds)
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[InstanceType, str, ModelShare | None]] = []
     for kind in census.kinds:
-        own = [(one.model, *_share_cells(one)) for one in kind.models]
-        own += [(model, "not counted", "", "") for model in kind.uncounted]
-        for index, (model, *cells) in enumerate(own):
-            clock = kind.clocks.get(model)
-            ghz = units.format_number(clock / 1e9, 3) if clock else ""
-            name = wording.clean(kind.name) if index == 0 else ""
-            rows.append((name, wording.clean(model), *([ghz] if clocks else []), *cells))
+        rows += [(kind, model.model, model) for model in kind.models]
+        rows += [(kind, model, None) for model in kind.uncounted]
     if not rows:
         return []
-    head = (
-        *Column.texts("type", "CPU model"),
-        *([Column("GHz", True)] if clocks else []),
-        *Column.numbers("machines", "share", "interval"),
-    )
+
+    def ghz(row: tuple[InstanceType, str, ModelShare | None]) -> str:
+        clock = row[0].clocks.get(row[1])
+        return units.format_number(clock / 1e9, 3) if clock else ""
+
     level = f"{100 * census.confidence:g} %"
-    table = Table(head, tuple(rows))
+    listing = table(
+        rows,
+        text("type", lambda row: row[0].name),
+        text("CPU model", lambda row: row[1]),
+        *([number("GHz", ghz)] if clocks else []),
+        number("machines", lambda row: row[2].count if row[2] else "not counted"),
+        number("share", lambda row: wording.percent(row[2].share.value, 3) if row[2] else ""),
+        number("interval", lambda row: _interval(row[2].share) if row[2] else ""),
+        grouped=1,
+    )
     counted = [kind for kind in census.kinds if kind.machines]
     if not counted:
-        return [table]
+        return [listing]
     caption = (
         "Each bar shows all machines of one instance type. Whiskers show the Wilson interval "
         f"({level}) of each segment's share, measured from the start of the segment."
     )
     bars = [(f"{wording.clean(kind.name)} (n = {kind.machines})", kind.models) for kind in counted]
     figure = _stacked(bars)
-    chart = Chart("census-shares", "Shares of CPU models", figure, table, caption, repeats=True)
-    text = f"Shares of all machines of the type, with Wilson intervals at {level}."
-    return [Heading("CPU models"), Sentence(text), table, chart]
+    chart = Chart("census-shares", "Shares of CPU models", figure, listing, caption, repeats=True)
+    of_all = f"Shares of all machines of the type, with Wilson intervals at {level}."
+    return [Heading("CPU models"), Sentence(of_all), listing, chart]
 
 
 def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, object]:
     """Stacked bars of shares, the interval of each segment as its whisker."""
-    by_bar = [{one.model: one for one in shares} for _, shares in bars]
+    by_bar = [{share.model: share for share in shares} for _, shares in bars]
     models = dict.fromkeys(model for of in by_bar for model in of)
     parts = [(wording.clean(model), [of.get(model) for of in by_bar]) for model in models]
     heights = [(name, [s.share.value if s else 0.0 for s in own]) for name, own in parts]
@@ -102,12 +113,12 @@ def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, obje
             "fillmode": "overlay",
             "fgcolor": "#ffffff",
         }
-        shares = [one.share if one else None for one in own]
+        shares = [model_share.share if model_share else None for model_share in own]
         # Black, because the whiskers lie on bars of every colour.
         trace["error_x"] = figures.error_bars(
-            [one.value if one else 0.0 for one in shares],
-            [one.low if one else None for one in shares],
-            [one.high if one else None for one in shares],
+            [estimate.value if estimate else 0.0 for estimate in shares],
+            [estimate.low if estimate else None for estimate in shares],
+            [estimate.high if estimate else None for estimate in shares],
         ) | {"width": 4, "color": "#000000"}
         trace["customdata"] = [
             figures.text(f"{bar}, {name}: {' '.join(_share_cells(s)[1:])}, {s.count} machines")
@@ -120,31 +131,34 @@ def _stacked(bars: Sequence[tuple[str, Sequence[ModelShare]]]) -> dict[str, obje
 
 def _places(what: str, groups: Sequence[tuple[InstanceType, Sequence[ShareGroup]]]) -> list[Block]:
     """Shares by zone or by hour, where more than one of them was seen."""
-    rows: list[tuple[str, ...]] = []
-    bars: list[tuple[str, Sequence[ModelShare]]] = []
-    for kind, own in groups:
-        if len(own) < 2:
-            continue
-        for group in own:
-            of, place = wording.clean(kind.name), wording.clean(group.name)
-            bars.append((f"{of}, {place} (n = {group.machines})", group.models))
-            for index, one in enumerate(group.models):
-                first = ("", "") if index else (of, place)
-                rows.append((*first, wording.clean(one.model), *_share_cells(one)))
-    if not rows:
+    seen = [(kind, own) for kind, own in groups if len(own) > 1]
+    places = [(kind, group) for kind, own in seen for group in own]
+    if not places:
         return []
-    head = Column.head(("type", what, "CPU model"), ("machines", "share", "interval"))
-    table = Table(head, tuple(rows))
+    bars = [
+        (f"{wording.clean(f'{kind.name}, {group.name}')} (n = {group.machines})", group.models)
+        for kind, group in places
+    ]
+    listing = table(
+        [(kind, group, model) for kind, group in places for model in group.models],
+        text("type", lambda row: row[0].name),
+        text(what, lambda row: row[1].name),
+        text("CPU model", lambda row: row[2].model),
+        number("machines", lambda row: row[2].count),
+        number("share", lambda row: wording.percent(row[2].share.value, 3)),
+        number("interval", lambda row: _interval(row[2].share)),
+        grouped=2,
+    )
     word = what.partition(" ")[0]
     chart = Chart(
         f"census-{word}s",
         f"Shares by {word}",
         _stacked(bars),
-        table,
+        listing,
         f"Shares for each {word} separately; few machines give wide intervals.",
         repeats=True,
     )
-    return [Heading(f"By {what}"), table, chart]
+    return [Heading(f"By {what}"), listing, chart]
 
 
 def _speeds(census: Census) -> list[Block]:
@@ -164,7 +178,7 @@ def _speeds(census: Census) -> list[Block]:
     if blocks:
         blocks.append(
             Sentence(
-                "Each benchmark is shown separately. There is no combined score, because the "
+                "Each benchmark is listing separately. There is no combined score, because the "
                 "weights depend on your workload."
             )
         )
@@ -174,14 +188,14 @@ def _speeds(census: Census) -> list[Block]:
 def _matrix(benches: Sequence[Bench]) -> Table:
     """Ratios that a source gives, as it prints them: benchmarks down, models across."""
     models = sorted({speed.model for bench in benches for speed in bench.speeds})
-    rows = []
-    for bench in benches:
-        own = {speed.model: speed.ratio for speed in bench.speeds}
-        cells = [_ratio(own[model]) if model in own else "–" for model in models]
-        rows.append((wording.clean(bench.label), *cells))
     sources = wording.joined(dict.fromkeys(wording.clean(bench.source) for bench in benches))
-    head = (Column("benchmark"), *(Column(wording.clean(model), True) for model in models))
-    return Table(head, tuple(rows), f"{sources}:")
+
+    def ratios(bench: Bench) -> list[str | None]:
+        own = {speed.model: _ratio(speed.ratio) for speed in bench.speeds}
+        return list(map(own.get, models))
+
+    columns = spread(map(wording.clean, models), ratios)
+    return table(benches, text("benchmark", lambda row: row.label), *columns, caption=f"{sources}:")
 
 
 def _ratio(estimate: Estimate) -> str:
@@ -190,23 +204,24 @@ def _ratio(estimate: Estimate) -> str:
 
 
 def _long(benches: Sequence[Bench]) -> Table:
-    rows: list[tuple[str, ...]] = []
-    for bench in benches:
-        for index, speed in enumerate(bench.speeds):
-            counts = {"machines": speed.machines, "runs": speed.runs, "trials": speed.trials}
-            slowest = speed.ratio.low is None and speed.ratio.value == 1
-            rows.append(
-                (
-                    wording.clean(bench.label) if not index else "",
-                    wording.clean(speed.model),
-                    units.format_number(speed.ratio.value, 4),
-                    "the slowest" if slowest else _interval(speed.ratio),
-                    f"{counts[speed.unit]} {speed.unit}" if speed.unit else str(speed.machines),
-                    speed.note,
-                )
-            )
-    head = Column.head(("benchmark", "CPU model"), ("speed", "interval", "n"))
-    return Table((*head, Column("note", roomy=True)), tuple(rows))
+    def ends(speed: RelativeSpeed) -> str:
+        slowest = speed.ratio.low is None and speed.ratio.value == 1
+        return "the slowest" if slowest else _interval(speed.ratio)
+
+    def n(speed: RelativeSpeed) -> str:
+        counts = {"machines": speed.machines, "runs": speed.runs, "trials": speed.trials}
+        return f"{counts[speed.unit]} {speed.unit}" if speed.unit else str(speed.machines)
+
+    return table(
+        [(bench, speed) for bench in benches for speed in bench.speeds],
+        text("benchmark", lambda row: row[0].label),
+        text("CPU model", lambda row: row[1].model),
+        number("speed", lambda row: _plain(row[1].ratio)),
+        number("interval", lambda row: ends(row[1])),
+        number("n", lambda row: n(row[1])),
+        text("note", lambda row: row[1].note, roomy=True),
+        grouped=1,
+    )
 
 
 def _speed_chart(kind: InstanceType, benches: Sequence[Bench]) -> Chart:
@@ -217,17 +232,18 @@ def _speed_chart(kind: InstanceType, benches: Sequence[Bench]) -> Chart:
     ][:60]
     figure = figures.dots(rows, figures.Axis("speed relative to the slowest model", "none"))
     figures.vertical(figure["layout"], 1.0, "the slowest", log=False)
-    table = Table(
-        (Column("what"), *Column.numbers("speed", "interval", "n")),
-        tuple(
-            (name, _plain(one), _interval(one), str(one.n) if one.n else "–") for name, one in rows
-        ),
+    listing = table(
+        rows,
+        text("what", lambda row: row[0]),
+        number("speed", lambda row: _plain(row[1])),
+        number("interval", lambda row: _interval(row[1])),
+        number("n", lambda row: row[1].n or None),
     )
     return Chart(
         f"census-speed-{wording.slug(kind.name)}",
         f"Speed of CPU models on {wording.clean(kind.name)}",
         figure,
-        table,
+        listing,
         "Ratios with their intervals; dots without whiskers have no interval.",
         repeats=True,
     )
@@ -238,8 +254,8 @@ def _plain(estimate: Estimate) -> str:
 
 
 def _expected(census: Census) -> list[Block]:
-    rows: list[tuple[str, ...]] = []
-    chances: list[tuple[str, ...]] = []
+    means: list[tuple[str, str, Estimate]] = []
+    chances: list[tuple[str, str, Chance]] = []
     refused, left_out = [], []
     benches = [(wording.clean(kind.name), bench) for kind in census.kinds for bench in kind.benches]
     for name, bench in benches:
@@ -248,39 +264,47 @@ def _expected(census: Census) -> list[Block]:
             refused.append(f"{name}, {label}: no expected speed: {bench.refused}")
             continue
         mean = bench.expected.mean
-        rows.append((name, label, _plain(mean), _interval(mean), str(mean.n)))
+        means.append((name, label, mean))
         left_out += [
             f"{name}: {wording.clean(model)} was counted but not measured and is excluded."
             for model in bench.expected.left_out
         ]
         chances += [
-            (
-                name,
-                label,
-                f"≥ {units.format_number(speed.at_least, 3)}",
-                wording.percent(speed.share.value, 3),
-                _interval(speed.share),
-                wording.joined(wording.clean(model) for model in speed.models) or "none",
-            )
+            (name, label, speed)
             for speed in bench.expected.chances
             # That all are at least as fast as the slowest is no news.
             if round(speed.share.value * mean.n) != mean.n or speed.at_least > 1
         ]
-    if not rows:
+    if not means:
         return []
-    head = Column.head(("type", "benchmark"), ("expected speed", "interval", "n"))
+        return []
     blocks: list[Block] = [
         Heading("Expected speed of a new instance"),
         Sentence(
             "Mean speed over the mix of models, relative to the slowest. The interval includes "
             "the uncertainty of the shares and of the speeds. n counts machines."
         ),
-        Table(head, tuple(rows)),
+        table(
+            means,
+            text("type", lambda row: row[0]),
+            text("benchmark", lambda row: row[1]),
+            number("expected speed", lambda row: _plain(row[2])),
+            number("interval", lambda row: _interval(row[2])),
+            number("n", lambda row: row[2].n),
+        ),
     ]
     if chances:
-        head = Column.head(("type", "benchmark"), ("speed", "probability", "interval"))
-        columns = (*head, Column("by", roomy=True))
-        blocks.append(Table(columns, tuple(chances), "Probability of at least this speed:"))
+        listing = table(
+            chances,
+            text("type", lambda row: row[0]),
+            text("benchmark", lambda row: row[1]),
+            number("speed", lambda row: f"≥ {units.format_number(row[2].at_least, 3)}"),
+            number("probability", lambda row: wording.percent(row[2].share.value, 3)),
+            number("interval", lambda row: _interval(row[2].share)),
+            text("by", lambda row: wording.joined(row[2].models) or "none", roomy=True),
+            caption="Probability of at least this speed:",
+        )
+        blocks.append(listing)
     return [*blocks, *items(dict.fromkeys((*left_out, *refused)))]
 
 

@@ -11,8 +11,8 @@ from nephoscope.stats.target_evidence import Answers, TargetEvidence
 
 
 def _lines(case: TargetEvidence) -> Iterator[EndsOfResult]:
-    found = case.part(ClientsAndServers)
-    return (line for line in (found.lines if found else ()) if line.target == case.target)
+    clients = case.part(ClientsAndServers)
+    return (line for line in (clients.lines if clients else ()) if line.target == case.target)
 
 
 def client_bound(case: TargetEvidence) -> Answers:

@@ -88,12 +88,16 @@ def _line(
     records: Sequence[TrialRecord],
 ) -> EndsOfResult:
     key = BUSY if client == target else f"{OF_CLIENT}{BUSY}"
-    used = [value for one in records if (value := as_number(one.counters.get(key))) is not None]
+    used = [
+        value for record in records if (value := as_number(record.counters.get(key))) is not None
+    ]
     try:
         spec = data.run.spec(benchmark)
     except UnknownName:
         spec = None
-    usable = [_usable_cpus(spec, one.params, data.fingerprints.get(client)) for one in records]
+    usable = [
+        _usable_cpus(spec, record.params, data.fingerprints.get(client)) for record in records
+    ]
     known = [value for value in usable if value is not None]
     return EndsOfResult(
         benchmark,

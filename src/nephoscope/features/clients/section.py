@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.core import units
 from nephoscope.core.model import RunResult
-from nephoscope.features.clients.result import ClientsAndServers, EndsOfResult
+from nephoscope.features.clients.result import ClientsAndServers
 from nephoscope.report import wording
-from nephoscope.report.blocks import Cell, Column, Section, Table
+from nephoscope.report.blocks import Section
+from nephoscope.report.columns import number, table, text
 
 
 def build(result: RunResult) -> Section | None:
@@ -14,26 +14,17 @@ def build(result: RunResult) -> Section | None:
     ends = result.part(ClientsAndServers)
     if ends is None:
         return None
-    table = Table(
-        (
-            *Column.texts("benchmark", "results of", "client on", "server on"),
-            *Column.numbers("CPUs used by the client", "CPUs it can use", "n"),
-        ),
-        tuple(map(_row, ends.lines)),
+    rows = table(
+        ends.lines,
+        text("benchmark", lambda line: line.benchmark),
+        text("results of", lambda line: line.target),
+        text("client on", lambda line: line.client),
+        text("server on", lambda line: line.server),
+        number("CPUs used by the client", lambda line: line.client_cpus, "none"),
+        number("CPUs it can use", lambda line: line.usable_cpus, "none"),
+        number("n", lambda line: line.trials),
     )
-    return Section("clients-and-servers", "Clients and servers", (table,))
-
-
-def _row(line: EndsOfResult) -> tuple[Cell, ...]:
-    return (
-        line.benchmark,
-        *map(wording.clean, (line.target, line.client, line.server)),
-        *(
-            "–" if value is None else units.format_number(value)
-            for value in (line.client_cpus, line.usable_cpus)
-        ),
-        str(line.trials),
-    )
+    return Section("clients-and-servers", "Clients and servers", (rows,))
 
 
 def answer(result: RunResult) -> list[str]:

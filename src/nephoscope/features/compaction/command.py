@@ -85,10 +85,14 @@ def _text(done: Compaction) -> str:
     verb = "would be" if done.is_dry_run else "were" if len(done.compacted) != 1 else "was"
     rows = [f"{runs} of {freed} {verb} compacted."]
     rows += [
-        f"Day {one.day}{f' of watch {one.watch}' if one.watch else ''} "
+        f"Day {removed_day.day}{f' of watch {removed_day.watch}' if removed_day.watch else ''} "
         f"{'would be' if done.is_dry_run else 'was'} removed: "
-        + ("it is older than --keep." if one.reason == "age" else "the files exceed --max-size.")
-        for one in done.removed_days
+        + (
+            "it is older than --keep."
+            if removed_day.reason == "age"
+            else "the files exceed --max-size."
+        )
+        for removed_day in done.removed_days
     ]
     verb = "take now" if done.is_dry_run else "take"
     rows.append(f"The day files {verb} {units.format_value(done.day_bytes, 'bytes')}.")

@@ -100,7 +100,7 @@ def compact(
         tuple(work.compacted),
         work.freed_bytes,
         tuple(work.removed),
-        sum(one.size_bytes for one in day_files.day_files(store.path, watch)),
+        sum(day_file.size_bytes for day_file in day_files.day_files(store.path, watch)),
         tuple(work.skipped),
     )
 
@@ -122,10 +122,10 @@ class _Work:
             self.compacted.append(run.id)
             self.freed_bytes += _size_bytes(run.path)
         days = day_files.day_files(self.store.path, self.watch)
-        old = [one for one in days if self._is_old(one)]
-        self.removed += [_removed(one, "age") for one in old]
-        rest = [one for one in days if not self._is_old(one)]
-        self.removed += [_removed(one, "size") for one in self._beyond_size(rest)]
+        old = [day for day in days if self._is_old(day)]
+        self.removed += [_removed(day_file, "age") for day_file in old]
+        rest = [day for day in days if not self._is_old(day)]
+        self.removed += [_removed(day_file, "size") for day_file in self._beyond_size(rest)]
 
     def compact_runs(self) -> None:
         """Moves one run after the other from its folder into its day file."""
@@ -167,7 +167,7 @@ class _Work:
 
     def _beyond_size(self, oldest_first: Sequence[DayFile]) -> Iterator[DayFile]:
         limit = self.policy.max_size_bytes
-        total = sum(one.size_bytes for one in oldest_first)
+        total = sum(day_file.size_bytes for day_file in oldest_first)
         for file in oldest_first:
             if limit is None or total <= limit:
                 return
@@ -206,9 +206,11 @@ def _intact_summary(run: StoredRun) -> RunMeasurements:
     return measured
 
 
-def _for_day(one: RunMeasurements) -> RunMeasurements:
+def _for_day(measurements: RunMeasurements) -> RunMeasurements:
     """Returns a summary as it stands in a day file: without stamp, long histograms rounded."""
-    return replace(one, stamp="", metrics=tuple(map(_with_rounded_values, one.metrics)))
+    return replace(
+        measurements, stamp="", metrics=tuple(map(_with_rounded_values, measurements.metrics))
+    )
 
 
 def _with_rounded_values(metric: MetricSummary) -> MetricSummary:

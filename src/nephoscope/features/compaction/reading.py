@@ -52,9 +52,9 @@ class StoredSummaries:
                 repetitions.append(run)
             yield measured
         self._repetitions = repetitions
-        for one in day_files.summaries(self.store.path, self.problems, without=there):
-            if self._matches(one):
-                yield one
+        for measurements in day_files.summaries(self.store.path, self.problems, without=there):
+            if self._matches(measurements):
+                yield measurements
 
     def repetitions(self) -> list[StoredRun]:
         """Returns the runs that repeat a measurement."""

@@ -16,6 +16,7 @@ from nephoscope.catalog import FINGERPRINT, MetricSpec
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Estimate, Shape, TrialRecord, factors_key
 from nephoscope.results import lines, names
+from nephoscope.results.run_settings import VERSIONS, facts_of
 from nephoscope.stats import facts
 from nephoscope.stats.statistics import estimates, histograms
 from nephoscope.stats.statistics.values import Refused
@@ -26,20 +27,6 @@ CONFIDENCE = 0.95
 """Confidence of the estimates that a summary holds; others are computed from its histograms."""
 QUANTILES = tuple(sorted({*lines.PERCENTILES, 0.25, 0.75, 0.95}))
 """Quantiles of histograms whose estimates a summary holds."""
-CPU_MODEL = "CPU model"
-FACTS: Mapping[str, str] = {
-    "cpu.by_cpuid.brand": CPU_MODEL,
-    "cpu.microcode": "microcode",
-    "kernel.release": "kernel",
-    "hypervisor.name": "hypervisor",
-    "cloud.instance_type": "instance type",
-    "cloud.zone": "zone",
-    "limits.cpu_quota_cpus": "CPU quota",
-    "clock.source": "clock source",
-}
-"""Facts of a fingerprint whose changes are annotated, with their names."""
-VERSIONS: Mapping[str, str] = {"nephoscope": "nephoscope", "probe": "nephoscope-probe"}
-"""Keys of a manifest that are versions."""
 MACHINE = "machine"
 COMMAND = "argv"
 """Parameter of a labelled command that may change from version to version."""
@@ -93,7 +80,7 @@ def _computed(run: StoredRun) -> RunMeasurements:
     ]
     targets = dict.fromkeys([*kinds, *(key.target for key, _ in groups)])
     damaged = [
-        one for record in records if record.failure_name == DAMAGED for one in record.reasons
+        reason for record in records if record.failure_name == DAMAGED for reason in record.reasons
     ]
     return RunMeasurements(
         run=run.id,
@@ -195,20 +182,15 @@ def _facts(run: StoredRun, target: str, records: Sequence[TrialRecord]) -> dict[
     document: Any = run.manifest.fingerprints.get(target)
     if not document:
         documents = [
-            one
+            document
             for record in records
             if record.benchmark == FINGERPRINT
-            for one in record.documents.values()
+            for document in record.documents.values()
         ]
         document = documents[0] if documents else {}
-    known = {title: facts.fact(document, name) for name, title in FACTS.items()}
-    known |= {title: getattr(run.manifest, key) for key, title in VERSIONS.items()}
-    known[MACHINE] = machine_of(run, target)
-    return {
-        title: " ".join(str(value).split())
-        for title, value in known.items()
-        if value not in (None, "")
-    }
+    versions = {title: getattr(run.manifest, key) for key, title in VERSIONS.items()}
+    known = facts_of(document) | versions | {MACHINE: machine_of(run, target)}
+    return {title: value for title, value in known.items() if value}
 
 
 def _steal(records: Sequence[TrialRecord]) -> float | None:

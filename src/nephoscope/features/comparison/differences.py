@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core import units
-from nephoscope.core.model import TrialRecord
-from nephoscope.core.naming import level_name
-from nephoscope.core.reading.printable import printable
 from nephoscope.features.machine import fact_rows
+from nephoscope.results import run_settings
 from nephoscope.stats import facts
 from nephoscope.store import StoredRun
-
-VERSIONS: Mapping[str, str] = {"nephoscope": "nephoscope", "probe": "nephoscope-probe"}
-_MAX_VALUES = 3
-"""Values of one parameter that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +27,7 @@ class SideEnvironment:
     """What is known of one side. fingerprint: empty where none was taken."""
 
     fingerprint: Mapping[str, Any]
-    versions: Mapping[str, str]
-    parameters: Mapping[str, str]
+    settings: Mapping[str, str]
 
 
 def environment_of(
@@ -46,16 +39,14 @@ def environment_of(
     parameters of each side.
     """
     known = run.manifest.fingerprints.get(target)
-    versions = {title: str(getattr(run.manifest, key) or "") for key, title in VERSIONS.items()}
-    records = (record for record in run.records() if record.key.target == target)
-    return SideEnvironment(
-        known if isinstance(known, Mapping) else {}, versions, _parameters(records, set_apart)
-    )
+    versions = run_settings.versions_of(run.manifest, target)
+    parameters = run_settings.parameters_of(run, target, set_apart)
+    return SideEnvironment(known if isinstance(known, Mapping) else {}, versions | parameters)
 
 
 def differences_between(a: SideEnvironment, b: SideEnvironment) -> tuple[Difference, ...]:
     """Returns what differs, the machine's facts first; nothing on a fact that neither side has."""
-    sides = [_facts(one) | dict(one.versions) | dict(one.parameters) for one in (a, b)]
+    sides = [_facts(item) | dict(item.settings) for item in (a, b)]
     names = dict.fromkeys([*sides[0], *sides[1]])
     rows = ((name, *(side.get(name) or "unknown" for side in sides)) for name in names)
     return tuple(Difference(*row) for row in rows if row[1] != row[2])
@@ -72,21 +63,4 @@ def _facts(side: SideEnvironment) -> dict[str, str]:
         rows["Memory"] = units.format_value(memory, "bytes")
     return rows | {
         f"Mitigation of {name}": state for name, state in fact_rows.mitigations_of(known)
-    }
-
-
-def _parameters(
-    records: Iterable[TrialRecord], set_apart: Mapping[str, frozenset[str]]
-) -> dict[str, str]:
-    """The parameters of each benchmark with all values that they had, apart from its factors."""
-    values: dict[str, dict[str, None]] = {}
-    for record in records:
-        own = set_apart.get(record.benchmark, frozenset())
-        for name, value in record.params.items():
-            if name not in record.factors or name in own:
-                text = printable(level_name(value))
-                values.setdefault(f"{record.benchmark} {name}", {})[text] = None
-    return {
-        name: ", ".join([*list(texts)[:_MAX_VALUES], *(["…"] if len(texts) > _MAX_VALUES else [])])
-        for name, texts in values.items()
     }

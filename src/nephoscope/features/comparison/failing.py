@@ -73,11 +73,13 @@ def _require_power(lines: Sequence[Compared], rules: ComparisonRules) -> None:
     tested = [line.comparison for line in with_p]
     shares = error_shares([line.is_headline for line in with_p])
     alpha = 1 - rules.confidence
-    smallest = ((_smallest_p(one), share) for one, share in zip(tested, shares, strict=True))
+    smallest = (
+        (_smallest_p(comparison), share) for comparison, share in zip(tested, shares, strict=True)
+    )
     if not tested or any(p <= alpha * share for p, share in smallest):
         return
     needed = math.ceil(1 + math.log2(1 / max(shares) / alpha))
-    most = max(min(one.n_a, one.n_b) for one in tested)
+    most = max(min(comparison.n_a, comparison.n_b) for comparison in tested)
     count = f"{len(tested)} metric{'s'[: len(tested) > 1]}"
     raise UsageError(
         f"--fail-on: {most} repetitions cannot show a difference among {count} at "

@@ -86,13 +86,13 @@ def of_word(lines: Sequence[Compared], *words: VerdictWord) -> list[Compared]:
     return [line for line in lines if line.comparison.verdict.word in words]
 
 
-def adjective(line: Compared, beside: Sequence[Compared]) -> str:
+def adjective(line: Compared, compared_lines: Sequence[Compared]) -> str:
     """Returns the verdict better or worse as a word; a speed is faster or slower.
 
     beside: the lines of the same sentence or table, of which each has to be a speed.
     """
     word = line.comparison.verdict.word
-    if not all(one.estimate_a.unit in SPEEDS for one in beside):
+    if not all(compared.estimate_a.unit in SPEEDS for compared in compared_lines):
         return word
     return {"better": "faster", "worse": "slower"}.get(word, word)
 

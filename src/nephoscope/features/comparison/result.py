@@ -178,8 +178,10 @@ def of_runs(
             dependence=priors.get(left.benchmark, ASSUMED),
         )
         # Said once for the whole table, not again on every line.
-        told = tuple(text for text in comparison.warnings if text != between_runs.NOT_INTERLEAVED)
-        return replace(comparison, warnings=told)
+        warnings = tuple(
+            text for text in comparison.warnings if text != between_runs.NOT_INTERLEAVED
+        )
+        return replace(comparison, warnings=warnings)
 
     def replicated(left: MetricResult, right: MetricResult) -> TwoSampleComparison:
         return compare.independent(
@@ -302,14 +304,15 @@ def _only_in_one(
 
 
 def _without_result(
-    result: RunResult, target: str, other: Mapping[LineKey, MetricResult]
+    result: RunResult, target: str, counterparts: Mapping[LineKey, MetricResult]
 ) -> list[str]:
     """Returns a sentence for each setting that only the other side has, with the reason."""
     return [
-        f"{one.label} on {target}: no result, as all its trials ({one.trials}) were excluded: "
-        f"{one.reason}."
-        for one in excluded_settings(result)
-        if one.target == target and any(one.is_setting_of(line) for line in other.values())
+        f"{setting.label} on {target}: no result, "
+        f"as all its trials ({setting.trials}) were excluded: {setting.reason}."
+        for setting in excluded_settings(result)
+        if setting.target == target
+        and any(setting.is_setting_of(line) for line in counterparts.values())
     ]
 
 

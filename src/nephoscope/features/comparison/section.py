@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.comparison.compared import Compared
+from nephoscope.features.comparison.differences import Difference
 from nephoscope.features.comparison.headlines import adjective, change_text, of_word
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table, items
+from nephoscope.report.columns import fact_table, number, table, text
 from nephoscope.stats.statistics.values import percent
 from nephoscope.stats.verdicts import equivalence_confidence
 
@@ -56,7 +59,7 @@ def _sides(lines: Sequence[Compared], rules: ComparisonRules, direction: str) ->
         ("B", wording.clean(first.b)),
         ("Design", "; ".join(design)),
     )
-    return Table(Column.texts("", ""), rows)
+    return fact_table(rows, aligned=False)
 
 
 def _first(lines: Sequence[Compared]) -> Sequence[Compared]:
@@ -70,36 +73,29 @@ def _first(lines: Sequence[Compared]) -> Sequence[Compared]:
 
 
 def _table(lines: Sequence[Compared], caption: str, *, collapsed: bool = False) -> Table:
-    columns = (
-        Column("result"),
-        *Column.numbers("A", "B", "change of B"),
-        Column("B is"),
-        Column("n", numeric=True),
+    return table(
+        lines,
+        text("result", lambda line: line.title),
+        number("A", lambda line: _side(line.estimate_a)),
+        number("B", lambda line: _side(line.estimate_b)),
+        number("change of B", _change),
+        text("B is", _word),
+        number("n", _sizes),
+        caption=caption,
+        collapsed=collapsed,
     )
-    rows = tuple(
-        (
-            wording.clean(line.title),
-            _side(line.estimate_a),
-            _side(line.estimate_b),
-            _change(line),
-            _word(line),
-            _sizes(line),
-        )
-        for line in lines
-    )
-    return Table(columns, rows, caption, collapsed)
 
 
 def _side(estimate: Estimate) -> str:
     """A value with half of its interval: '251 ns ± 8 %'; the wider half of an uneven interval."""
-    text = units.format_value(estimate.value, estimate.unit)
+    value = units.format_value(estimate.value, estimate.unit)
     low, high = estimate.low, estimate.high
     if low is None or high is None or estimate.value == 0:
-        return text
+        return value
     half = max(high - estimate.value, estimate.value - low) / abs(estimate.value)
     if half >= 1:  # ± reaches below zero and says nothing of the other end
         return units.format_interval(estimate.value, low, high, estimate.unit)
-    return f"{text} ± {percent(half, 2)}"
+    return f"{value} ± {percent(half, 2)}"
 
 
 def _change(line: Compared) -> str:
@@ -161,26 +157,37 @@ def _of_further(lines: Sequence[Compared], *, every: bool) -> list[Block]:
 
 
 def _differences(comparisons: Comparisons, *, every: bool) -> list[Block]:
-    found = comparisons.differences
+    differences = comparisons.differences
     blocks: list[Block] = []
-    if found:
-        rows = [tuple(map(wording.clean, (one.what, one.a, one.b))) for one in found]
-        names = wording.joined([row[0] for row in rows[:MAX_DIFFERENCES]])
-        more = len(rows) - MAX_DIFFERENCES
+    if differences:
+        names = wording.joined(
+            [wording.clean(difference.what) for difference in differences[:MAX_DIFFERENCES]]
+        )
+        more = len(differences) - MAX_DIFFERENCES
         names += f" and {more} more" if more > 0 else ""
-        head = Column.texts("environment", "A", "B")
-        open_rows = rows if every else rows[:MAX_DIFFERENCES]
+        open_rows = len(differences) if every else MAX_DIFFERENCES
         blocks = [
             Heading("Environment"),
             Sentence(f"A and B differ in: {names}."),
-            Table(head, tuple(open_rows)),
+            _environment(differences[:open_rows]),
         ]
-        if len(open_rows) < len(rows):
-            rest = tuple(rows[len(open_rows) :])
-            blocks.append(Table(head, rest, "More differences of environment", collapsed=True))
+        if differences[open_rows:]:
+            title = "More differences of environment"
+            blocks.append(
+                replace(_environment(differences[open_rows:]), caption=title, collapsed=True)
+            )
     if comparisons.unknown:
         blocks.append(Sentence(comparisons.unknown))
     return blocks
+
+
+def _environment(differences: Sequence[Difference]) -> Table:
+    return table(
+        differences,
+        text("environment", lambda row: row.what),
+        text("A", lambda row: row.a),
+        text("B", lambda row: row.b),
+    )
 
 
 def _notes(comparisons: Comparisons, open_lines: Sequence[Compared], *, every: bool) -> list[Block]:
@@ -208,24 +215,20 @@ def _reason(line: Compared) -> list[str]:
 
 
 def _statistics(lines: Sequence[Compared], *, collapsed: bool) -> Table:
-    columns = Column.head(["result"], ["shift", "Cliff's delta", "A12", "p", "p after Holm"])
-    rows = tuple(
-        (
-            wording.clean(line.title),
-            _shift(line),
-            *(
-                "–" if value is None else format(value, form)
-                for value, form in (
-                    (line.comparison.cliffs_delta, "+.2f"),
-                    (line.comparison.a12, ".2f"),
-                    (line.comparison.p, ".2g"),
-                    (line.comparison.p_holm, ".2g"),
-                )
-            ),
-        )
-        for line in lines
+    def formatted(value: float | None, form: str) -> str | None:
+        return None if value is None else format(value, form)
+
+    return table(
+        lines,
+        text("result", lambda line: line.title),
+        number("shift", _shift),
+        number("Cliff's delta", lambda line: formatted(line.comparison.cliffs_delta, "+.2f")),
+        number("A12", lambda line: formatted(line.comparison.a12, ".2f")),
+        number("p", lambda line: formatted(line.comparison.p, ".2g")),
+        number("p after Holm", lambda line: formatted(line.comparison.p_holm, ".2g")),
+        caption="Statistics",
+        collapsed=collapsed,
     )
-    return Table(columns, rows, "Statistics", collapsed)
 
 
 def _shift(line: Compared) -> str:

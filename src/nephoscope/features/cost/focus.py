@@ -107,9 +107,9 @@ def _check_columns(names: Sequence[str], file: Path) -> None:
     if not missing:
         return
     hint = "Export cost and usage in FOCUS 1.0 or later."
-    other = foreign.table_format_of(names)
-    if other and "FOCUS" not in other:
-        raise UsageError(f"{file}: this is {other}, not a bill in the FOCUS format.", hint)
+    kind = foreign.table_format_of(names)
+    if kind and "FOCUS" not in kind:
+        raise UsageError(f"{file}: this is {kind}, not a bill in the FOCUS format.", hint)
     raise UsageError(f"{file}:1: the columns {', '.join(missing)} of FOCUS are missing.", hint)
 
 

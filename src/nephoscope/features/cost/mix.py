@@ -136,7 +136,11 @@ def of_census(
 
     kind, benchmark: may be None where the census has one only. Raises UsageError.
     """
-    kinds = {one.name: one for one in census.kinds if one.machines}
+    kinds = {
+        instance_type.name: instance_type
+        for instance_type in census.kinds
+        if instance_type.machines
+    }
     chosen = _chosen(kinds, kind, "The census", INSTANCE_TYPE, NO_CENSUS)
     if speeds:
         if benchmark:
@@ -144,7 +148,7 @@ def of_census(
         source = "speeds as stated"
         by_model = _stated_speeds(chosen, speeds)
     else:
-        benches = {one.label: one for one in chosen.benches if len(one.speeds) > 1}
+        benches = {bench.label: bench for bench in chosen.benches if len(bench.speeds) > 1}
         more = " with speeds of several models"
         owner = f"The type '{chosen.name}' of the census"
         bench = _chosen(benches, benchmark, owner, "benchmark", NO_SPEEDS, more)

@@ -40,7 +40,7 @@ class Import:
 
 
 @dataclass(slots=True)
-class _Taken:
+class _CollectedOffers:
     """Offers by name, and the rows that are left out by reason."""
 
     file: Path
@@ -79,39 +79,39 @@ def read(file: Path) -> Import | None:
     if reader is None:
         return None
     day = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
-    taken = _Taken(file, day, {}, Counter())
+    collected = _CollectedOffers(file, day, {}, Counter())
     try:
-        reader(values, taken)
+        reader(values, collected)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         raise UsageError(
             f"{file}: this is {what}, but not in a form that is known ({error!r:.80}).", _HINT
         ) from error
-    if not taken.offers:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in taken.left_out.items())
+    if not collected.offers:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in collected.left_out.items())
         raise UsageError(
             f"{file}: this is {what}, without a price per hour of a virtual machine with Linux "
             f"({reasons or 'no entries'}).",
             _HINT,
         )
-    offers = tuple(_offer(row, file) for row in taken.offers.values())
-    single_currency((one.currency for one in offers), f"{file}: offers")
+    offers = tuple(_offer(row, file) for row in collected.offers.values())
+    single_currency((offer.currency for offer in offers), f"{file}: offers")
     notes: tuple[str, ...] = ()
-    if any(str(one.date) == day for one in offers):
+    if any(str(offer.date) == day for offer in offers):
         notes = (f"Prices without a date have the day of the file, {day}.",)
-    return Import(PriceBook(offers=offers), taken.used, dict(taken.left_out), what, notes)
+    return Import(PriceBook(offers=offers), collected.used, dict(collected.left_out), what, notes)
 
 
 def _offer(row: Row, file: Path) -> Offer:
     return offer_of(row, f"{file}: {row['name']}: ")
 
 
-def _aws(values: Mapping[str, Any], taken: _Taken) -> None:
+def _aws(values: Mapping[str, Any], collected: _CollectedOffers) -> None:
     on_demand = values["terms"].get("OnDemand", {})
-    published = str(values.get("publicationDate", ""))[:10] or taken.day
+    published = str(values.get("publicationDate", ""))[:10] or collected.day
     for sku, product in values["products"].items():
         attributes = product["attributes"]
         if reason := _aws_reason(product, attributes):
-            taken.left_out[reason] += 1
+            collected.left_out[reason] += 1
             continue
         region = str(attributes.get("regionCode") or attributes["location"])
         hourly = [
@@ -122,22 +122,22 @@ def _aws(values: Mapping[str, Any], taken: _Taken) -> None:
             for currency, price in dimension["pricePerUnit"].items()
         ]
         if len(hourly) != 1 or hourly[0][1] <= 0:
-            taken.left_out["without a single price above 0 per hour"] += 1
+            collected.left_out["without a single price above 0 per hour"] += 1
             continue
         currency, price = hourly[0]
-        taken.add(
+        collected.add(
             f"aws/{region}/{attributes['instanceType']}",
             {
                 "region": region,
                 "currency": currency,
                 "date": published,
                 "on_demand_per_h": price,
-                "source": f"{taken.file.name} (AWS price list, Linux on demand)",
+                "source": f"{collected.file.name} (AWS price list, Linux on demand)",
             },
         )
     reserved = len(values["terms"].get("Reserved", {}))
     if reserved:
-        taken.left_out["with terms of reservations"] += reserved
+        collected.left_out["with terms of reservations"] += reserved
 
 
 _AWS_NEEDED = (
@@ -159,27 +159,27 @@ def _aws_reason(product: Mapping[str, Any], attributes: Mapping[str, Any]) -> st
     return ""
 
 
-def _azure(values: Mapping[str, Any], taken: _Taken) -> None:
+def _azure(values: Mapping[str, Any], collected: _CollectedOffers) -> None:
     for item in values["Items"]:
         if reason := _azure_reason(item):
-            taken.left_out[reason] += 1
+            collected.left_out[reason] += 1
             continue
         match = _HOURS.fullmatch(item["unitOfMeasure"])
         assert match is not None  # as checked above
         words = f"{item.get('skuName', '')} {item.get('meterName', '')}"
         purchase = "spot" if "Spot" in words else "on_demand"
-        taken.add(
+        collected.add(
             f"azure/{item['armRegionName']}/{item['armSkuName']}",
             {
                 "region": item["armRegionName"],
                 "currency": item["currencyCode"],
-                "date": str(item.get("effectiveStartDate", ""))[:10] or taken.day,
+                "date": str(item.get("effectiveStartDate", ""))[:10] or collected.day,
                 f"{purchase}_per_h": float(item["retailPrice"]) / int(match[1]),
-                "source": f"{taken.file.name} (Azure Retail Prices, Linux)",
+                "source": f"{collected.file.name} (Azure Retail Prices, Linux)",
             },
         )
     if values.get("NextPageLink"):
-        taken.left_out["page of prices that follows and is not in this file"] += 1
+        collected.left_out["page of prices that follows and is not in this file"] += 1
 
 
 def _azure_reason(item: Mapping[str, Any]) -> str:
@@ -200,34 +200,34 @@ def _azure_reason(item: Mapping[str, Any]) -> str:
     return ""
 
 
-def _ec2_instances(values: list[Any], taken: _Taken) -> None:
+def _ec2_instances(values: list[Any], collected: _CollectedOffers) -> None:
     for entry in values:
         for region, systems in entry["pricing"].items():
-            others = len(systems) - ("linux" in systems)
-            if others:
-                taken.left_out["of other operating systems"] += others
+            other_systems = len(systems) - ("linux" in systems)
+            if other_systems:
+                collected.left_out["of other operating systems"] += other_systems
             linux = systems.get("linux", {})
             try:
                 price = float(linux.get("ondemand", ""))
             except ValueError:
                 price = 0.0
             if price <= 0:
-                taken.left_out["without a price on demand"] += "linux" in systems
+                collected.left_out["without a price on demand"] += "linux" in systems
                 continue
-            taken.add(
+            collected.add(
                 f"aws/{region}/{entry['instance_type']}",
                 {
                     "region": region,
                     "currency": "USD",
-                    "date": taken.day,
+                    "date": collected.day,
                     "on_demand_per_h": price,
-                    "source": f"{taken.file.name} (ec2instances.info, Linux on demand; the day is "
-                    "that of the file)",
+                    "source": f"{collected.file.name} (ec2instances.info, Linux on demand; "
+                    "the day is that of the file)",
                 },
             )
 
 
-_READERS: Mapping[str, Callable[[Any, _Taken], None]] = {
+_READERS: Mapping[str, Callable[[Any, _CollectedOffers], None]] = {
     "an AWS price list": _aws,
     "a response of Azure Retail Prices": _azure,
     "the list of instances of ec2instances.info": _ec2_instances,

@@ -95,7 +95,7 @@ class Offer(_Priced):
         """As `price_or_none`. Raises UsageError where the offer is not sold so."""
         hourly = self.price_or_none(purchase)
         if hourly is None:
-            sold = [one for one in PURCHASES if self.price_or_none(one) is not None]
+            sold = [purchase for purchase in PURCHASES if self.price_or_none(purchase) is not None]
             raise UsageError(
                 f"The price book has no {purchase} price of {self.name}.",
                 f"It has: {', '.join(sold)}.",

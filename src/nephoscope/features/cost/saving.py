@@ -167,7 +167,7 @@ def completed(mix: Mix, rest: str | None) -> list[MixModel]:
     rest: `normalise`, a speed, or None, which refuses a mix whose shares do not sum to one. Shares
     stay parts of all launches; the formulas decide whether they are divided by their sum.
     """
-    total = sum(one.share for one in mix.models)
+    total = sum(model.share for model in mix.models)
     if total > 1 + 1e-6:
         raise UsageError(
             f"The shares sum to {100 * total:.4g} %, more than all launches.", "Correct the shares."
@@ -199,11 +199,11 @@ def analyse(
     """Returns the saving with its intervals. rest: as of `completed`. keep: models to keep; the
     fastest where empty."""
     full = completed(mix, rest)
-    share = np.array([one.share for one in full])
-    speed = np.array([one.speed.value for one in full])
+    share = np.array([model.share for model in full])
+    speed = np.array([model.speed.value for model in full])
     is_kept = _kept_models(full, keep)
     drawn_share, drawn_speed = _drawn(full, share, draws)
-    n = sum(one.machines or 0 for one in full)
+    n = sum(model.machines or 0 for model in full)
 
     def estimate(value: float, drawn: Array, unit: str) -> Estimate:
         tail = (1 - confidence) / 2
@@ -239,7 +239,7 @@ def analyse(
     return SavingAnalysis(
         mix.source,
         tuple(full),
-        tuple(one.model for one, kept in zip(full, is_kept, strict=True) if kept),
+        tuple(model.model for model, keeps in zip(full, is_kept, strict=True) if keeps),
         rest or "none",
         job,
         estimate(float(normal @ speed), (drawn_share * drawn_speed).sum(axis=1), "none"),
@@ -255,27 +255,29 @@ def analyse(
 
 
 def _kept_models(mix: Sequence[MixModel], keep: Sequence[str]) -> Array:
-    known = [one.model for one in mix]
+    known = [model.model for model in mix]
     for name in keep:
         if name not in known:
             raise UsageError(f"--keep: there is no model '{name}'.", f"Models: {', '.join(known)}.")
-    fastest = max(one.speed.value for one in mix)
-    chosen = [one.model in keep if keep else one.speed.value == fastest for one in mix]
+    fastest = max(model.speed.value for model in mix)
+    chosen = [model.model in keep if keep else model.speed.value == fastest for model in mix]
     return np.array(chosen, dtype=np.float64)
 
 
 def _drawn(mix: Sequence[MixModel], share: Array, draws: int) -> tuple[Array, Array]:
     """Draws of shares, each summing to 1, and of speeds; shares without counts are exact."""
-    seed = names.seed_of("saving", *(one.model for one in mix))
-    counts = np.array([one.machines or 0 for one in mix], dtype=np.float64)
-    drawn_share, drawn_speed = draw_mix(counts, [one.speed for one in mix], seed=seed, draws=draws)
-    if any(one.machines is None for one in mix):
+    seed = names.seed_of("saving", *(model.model for model in mix))
+    counts = np.array([model.machines or 0 for model in mix], dtype=np.float64)
+    drawn_share, drawn_speed = draw_mix(
+        counts, [model.speed for model in mix], seed=seed, draws=draws
+    )
+    if any(model.machines is None for model in mix):
         drawn_share = np.broadcast_to(share / share.sum(), drawn_share.shape)
     return drawn_share, drawn_speed
 
 
 def _explanation(forms: Sequence[SavingForm], whole: float, job: Job) -> list[str]:
-    first, second, third = (one.saving.value for one in forms)
+    first, second, third = (form.saving.value for form in forms)
     sentences = [
         f"The formula as published gives {first:,.2f} {job.currency}.",
         f"It charges the launches that are kept, and launches {job.instances} fast instances where "
@@ -293,9 +295,9 @@ def _explanation(forms: Sequence[SavingForm], whole: float, job: Job) -> list[st
 def _stopping(mix: Sequence[MixModel], share: Array, speed: Array, job: Job) -> list[StoppingRule]:
     """Keep speed x while W sum p max(0, 1/x - 1/x_i) <= t, for W hours of speed 1 left."""
     rules = []
-    for one, own in zip(mix, speed, strict=True):
+    for model, own in zip(mix, speed, strict=True):
         gain = float((share * np.maximum(0, 1 / own - 1 / speed)).sum())
-        rules.append(StoppingRule(one.model, job.trial_h / gain if gain > 1e-12 else None))
+        rules.append(StoppingRule(model.model, job.trial_h / gain if gain > 1e-12 else None))
     return rules
 
 
@@ -317,11 +319,11 @@ def _sets(mix: Sequence[MixModel], share: Array, speed: Array, job: Job) -> list
 
 def _notes(mix: Sequence[MixModel], n: int) -> list[str]:
     notes = []
-    if any(one.machines is None for one in mix):
+    if any(model.machines is None for model in mix):
         notes.append("The shares are taken as exact; with --machines they have an uncertainty.")
     elif n < 30:
         notes.append(f"The mix is known from {n} machines only.")
-    exact = [one.model for one in mix if one.speed.low is None and one.speed.value != 1]
+    exact = [model.model for model in mix if model.speed.low is None and model.speed.value != 1]
     if exact:
         notes.append(f"Speeds without an interval are taken as exact: {', '.join(exact)}.")
     notes.append(
@@ -349,7 +351,8 @@ def scenario_of(analysis: SavingAnalysis, strategy: str, fleets: int) -> dict[st
         "version": SCENARIO.version,
         "name": strategy,
         "types": {
-            one.model: {"share": one.share, "speed": one.speed.value} for one in analysis.mix
+            model.model: {"share": model.share, "speed": model.speed.value}
+            for model in analysis.mix
         },
         "instances": job.instances,
         "hours": job.hours,

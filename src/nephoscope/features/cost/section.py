@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.cost.price_lists import Import
-from nephoscope.features.cost.price_records import PURCHASES, Offer, PriceBook
-from nephoscope.features.cost.saving import SavingAnalysis, SavingForm
-from nephoscope.features.cost.work import WorkCost, WorkCosts
+from nephoscope.features.cost.price_records import PURCHASES, Offer, PriceBook, Purchase
+from nephoscope.features.cost.saving import SavingAnalysis
+from nephoscope.features.cost.work import WorkCosts
 from nephoscope.features.simulation import choice_charts
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.columns import count, number, table, text
 from nephoscope.report.wording import amount, amount_interval
+from nephoscope.results.run_settings import warnings_of
 
 
-def interval(estimate: Estimate) -> str:
+def plain_interval(estimate: Estimate) -> str:
     """The interval of a plain number; 'none' without one."""
     if estimate.low is None and estimate.high is None:
         return "none"
@@ -34,82 +36,78 @@ def prices_section(book: PriceBook, imported: Import | None = None) -> Section:
             f"Not used: {wording.plural(n, 'row')} {why}." for why, n in imported.left_out.items()
         )
         blocks += items(imported.notes)
-    head = (
-        *Column.texts("offer", "date"),
-        *Column.numbers("on demand", "committed", "spot"),
-        Column("billing"),
-        Column("source", roomy=True),
+
+    def price(purchase: Purchase) -> Callable[[Offer], str | None]:
+        def of(offer: Offer) -> str | None:
+            value = offer.price_or_none(purchase)
+            return None if value is None else amount(value, offer.currency)
+
+        return of
+
+    offers = table(
+        book.offers,
+        text("offer", lambda offer: offer.name),
+        text("date", lambda offer: offer.date),
+        *(number(purchase.replace("_", " "), price(purchase)) for purchase in PURCHASES),
+        text(
+            "billing",
+            lambda row: f"{row.billing_step_s:g} s steps, minimum {row.billing_minimum_s:g} s",
+        ),
+        text("source", lambda offer: offer.source, roomy=True),
+        caption="Per hour:",
     )
-    blocks.append(Table(head, tuple(_offer_row(offer) for offer in book.offers), "Per hour:"))
+    blocks.append(offers)
     if book.egress:
-        rows = tuple(
-            (
-                entry.name,
-                str(entry.date),
-                ", ".join(
+        egress = table(
+            book.egress,
+            text("egress", lambda entry: entry.name),
+            text("date", lambda entry: entry.date),
+            text(
+                "price of a gigabyte",
+                lambda entry: ", ".join(
                     f"from {tier.from_gb:g} {entry.unit}: {tier.price_per_gb:g}"
                     for tier in entry.tiers
                 ),
-                entry.currency,
-                wording.clean(entry.source),
-            )
-            for entry in book.egress
+            ),
+            text("currency", lambda entry: entry.currency),
+            text("source", lambda entry: entry.source, roomy=True),
+            caption="Data that leave:",
         )
-        names = Column.texts("egress", "date", "price of a gigabyte", "currency")
-        blocks.append(Table((*names, Column("source", roomy=True)), rows, "Data that leave:"))
+        blocks.append(egress)
     return Section("prices", "Prices", tuple(blocks))
-
-
-def _offer_row(offer: Offer) -> tuple[str, ...]:
-    prices = (offer.price_or_none(purchase) for purchase in PURCHASES)
-    return (
-        wording.clean(offer.name),
-        str(offer.date),
-        *("–" if price is None else amount(price, offer.currency) for price in prices),
-        f"{offer.billing_step_s:g} s steps, minimum {offer.billing_minimum_s:g} s",
-        wording.clean(offer.source),
-    )
 
 
 def work_section(costs: WorkCosts) -> Section:
     """Costs of work by option, with the frontier of cost and capacity."""
     cheapest = costs.costs[0]
     cost = cheapest.cost_per_million
-    text = (
+    conclusion = (
         f"{wording.clean(cheapest.option)} is cheapest: "
         f"{amount(cost.value, costs.currency)} per million {wording.clean(costs.unit)} "
         f"({'no interval' if cost.low is None else f'interval: {amount_interval(cost)}'})."
     )
-    similar = [wording.clean(one.option) for one in costs.costs if one.similar_to_cheapest]
+    similar = [wording.clean(cost.option) for cost in costs.costs if cost.similar_to_cheapest]
     if similar:
-        text += f" The intervals do not distinguish {wording.joined(similar)} from it."
-    head = (
-        Column("option"),
-        *Column.numbers("per hour", "capacity per s", "interval", "per million", "interval"),
-        Column("frontier"),
+        conclusion += f" The intervals do not distinguish {wording.joined(similar)} from it."
+    options = table(
+        costs.costs,
+        text("option", lambda row: row.option),
+        number("per hour", lambda row: amount(row.price_per_h, costs.currency)),
+        number("capacity per s", lambda row: units.format_number(row.capacity_per_s.value, 4)),
+        number("interval", lambda row: plain_interval(row.capacity_per_s)),
+        number("per million", lambda row: amount(row.cost_per_million.value, costs.currency)),
+        number("interval", lambda row: amount_interval(row.cost_per_million)),
+        text("frontier", lambda row: "yes" if row.on_frontier else ""),
+        caption=f"Objective: {wording.clean(costs.objective)}." if costs.objective else "",
     )
-    rows = tuple(_work_row(one, costs.currency) for one in costs.costs)
-    caption = f"Objective: {wording.clean(costs.objective)}." if costs.objective else ""
     blocks = (
-        Sentence(text, lead=True),
-        Table(head, rows, caption),
+        Sentence(conclusion, lead=True),
+        options,
         _frontier(costs),
+        *items(warnings_of(costs.hidden_settings), "warning"),
         *items(_work_notes(costs)),
     )
     return Section("cost", "Cost of work", blocks)
-
-
-def _work_row(cost: WorkCost, currency: str) -> tuple[str, ...]:
-    capacity = cost.capacity_per_s
-    return (
-        wording.clean(cost.option),
-        amount(cost.price_per_h, currency),
-        units.format_number(capacity.value, 4),
-        interval(capacity),
-        amount(cost.cost_per_million.value, currency),
-        amount_interval(cost.cost_per_million),
-        "yes" if cost.on_frontier else "",
-    )
 
 
 def _work_notes(costs: WorkCosts) -> Iterator[str]:
@@ -129,29 +127,29 @@ def _frontier(costs: WorkCosts) -> Chart:
     data = []
     groups = (("on the frontier", True), ("another option has more for less", False))
     for index, (name, wanted) in enumerate(groups):
-        own = [one for one in costs.costs if one.on_frontier is wanted]
+        own = [cost for cost in costs.costs if cost.on_frontier is wanted]
         if not own:
             continue
         colour, _, symbol = palette.style(index)
-        x = [one.capacity_per_s for one in own]
-        y = [one.cost_per_million for one in own]
+        x = [cost.capacity_per_s for cost in own]
+        y = [cost.cost_per_million for cost in own]
         hover = [
-            f"{one.option}: {amount(one.cost_per_million.value, costs.currency)} per million"
-            for one in own
+            f"{cost.option}: {amount(cost.cost_per_million.value, costs.currency)} per million"
+            for cost in own
         ]
         data.append(
             figures.trace(
                 name,
-                [one.value for one in x],
-                [one.value for one in y],
+                [estimate.value for estimate in x],
+                [estimate.value for estimate in y],
                 hover,
                 marker={"color": colour, "symbol": symbol, "size": 10},
                 error_x=figures.interval_bars(x),
                 error_y=figures.interval_bars(y),
             )
         )
-    capacities = [one.capacity_per_s for one in costs.costs]
-    prices = [one.cost_per_million for one in costs.costs]
+    capacities = [cost.capacity_per_s for cost in costs.costs]
+    prices = [cost.cost_per_million for cost in costs.costs]
     x_axis, y_axis = (
         figures.axis_of(figures.Axis(title, "none"), figures.ends_of(estimates))
         for title, estimates in (
@@ -159,18 +157,17 @@ def _frontier(costs: WorkCosts) -> Chart:
             (f"cost per million, {costs.currency}", prices),
         )
     )
-    table = Table(
-        (Column("option"), *Column.numbers("capacity per s", "per million")),
-        tuple(
-            (one.option, f"{one.capacity_per_s.value:.6g}", f"{one.cost_per_million.value:.6g}")
-            for one in costs.costs
-        ),
+    options = table(
+        costs.costs,
+        text("option", lambda row: row.option),
+        number("capacity per s", lambda row: f"{row.capacity_per_s.value:.6g}"),
+        number("per million", lambda row: f"{row.cost_per_million.value:.6g}"),
     )
     return Chart(
         "cost-frontier",
         "Cost frontier",
         {"data": data, "layout": figures.layout(x_axis, y_axis)},
-        table,
+        options,
         "An option is on the frontier if no other one has at least its capacity for less.",
         repeats=True,
     )
@@ -197,44 +194,52 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
         f"{wording.plural(job.instances, 'instance')} for {job.hours:g} h: accept every launch.",
         lead=True,
     )
-    yield Table(
-        (Column("model"), *Column.numbers("machines", "share", "speed", "interval")),
-        tuple(
-            (
-                wording.clean(one.model),
-                "–" if one.machines is None else str(one.machines),
-                wording.percent(one.share, 3),
-                units.format_number(one.speed.value, 4),
-                interval(one.speed),
-            )
-            for one in analysis.mix
-        ),
-        f"Mix: {wording.clean(analysis.source)}. Launches of unknown speed: {analysis.rest}.",
+    yield table(
+        analysis.mix,
+        text("model", lambda row: row.model),
+        number("machines", lambda row: row.machines),
+        number("share", lambda row: wording.percent(row.share, 3)),
+        number("speed", lambda row: units.format_number(row.speed.value, 4)),
+        number("interval", lambda row: plain_interval(row.speed)),
+        caption=f"Mix: {wording.clean(analysis.source)}. Launches of unknown speed: "
+        f"{analysis.rest}.",
     )
-    yield Table(
-        (Column(""), *Column.numbers("saving", "interval", "ratio", "break-even", "interval")),
-        tuple(_form_row(form, job.currency) for form in analysis.forms),
+    yield table(
+        analysis.forms,
+        text("", lambda form: form.formula),
+        number("saving", lambda form: amount(form.saving.value, job.currency)),
+        number("interval", lambda form: amount_interval(form.saving)),
+        number("ratio", lambda form: wording.percent(form.saving_ratio.value, 4)),
+        number(
+            "break-even",
+            lambda form: form.break_even_h and f"{form.break_even_h.value:.4g} h",
+            missing="never",
+        ),
+        number(
+            "interval",
+            lambda form: form.break_even_h and plain_interval(form.break_even_h),
+            missing="none",
+        ),
     )
     yield from items(analysis.explanation)
     yield Heading("Other rules")
-    yield Table(
-        (Column("keep"), Column("cost of the job", True)),
-        tuple(
-            (wording.joined(map(wording.clean, one.models)), amount(one.cost, job.currency))
-            for one in analysis.kept_models
-        ),
-        "Cost with a search until each instance is one of these, with equal parts of the work:",
+    yield table(
+        analysis.kept_models,
+        text("keep", lambda row: wording.joined(map(wording.clean, row.models))),
+        number("cost of the job", lambda row: amount(row.cost, job.currency)),
+        caption="Cost with a search until each instance is one of these, with equal parts of the "
+        "work:",
     )
-    yield Table(
-        (Column("model"), Column("another launch pays above", True)),
-        tuple(
-            (
-                wording.clean(one.model),
-                "never" if one.rejected_above_h is None else f"{one.rejected_above_h:.4g} h",
-            )
-            for one in analysis.stopping
+    yield table(
+        analysis.stopping,
+        text("model", lambda row: row.model),
+        number(
+            "another launch pays above",
+            lambda row: (
+                "never" if row.rejected_above_h is None else f"{row.rejected_above_h:.4g} h"
+            ),
         ),
-        "Optimal stopping, by the work that is left for an instance (hours of speed 1):",
+        caption="Optimal stopping, by the work that is left for an instance (hours of speed 1):",
     )
     if analysis.fleets:
         yield _fleets(analysis)
@@ -242,32 +247,19 @@ def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     yield from items(analysis.notes)
 
 
-def _form_row(form: SavingForm, currency: str) -> tuple[str, ...]:
-    hours = form.break_even_h
-    return (
-        form.formula,
-        amount(form.saving.value, currency),
-        amount_interval(form.saving),
-        wording.percent(form.saving_ratio.value, 4),
-        "never" if hours is None else f"{hours.value:.4g} h",
-        "none" if hours is None else interval(hours),
-    )
-
-
 def _fleets(analysis: SavingAnalysis) -> Table:
-    head = (
-        Column("strategy"),
-        *Column.numbers("fleets", "cost", "saving", "5 % to 95 % of fleets", "fleets that lose"),
+    return table(
+        analysis.fleets,
+        text("strategy", lambda row: row.strategy.replace("_", " ")),
+        count("fleets", lambda row: row.fleets),
+        number("cost", lambda row: amount(row.cost, analysis.job.currency)),
+        number("saving", lambda row: wording.percent(row.saving_ratio, 4)),
+        number(
+            "5 % to 95 % of fleets",
+            lambda row: (
+                f"{wording.percent(row.low_ratio, 3)} to {wording.percent(row.high_ratio, 3)}"
+            ),
+        ),
+        number("fleets that lose", lambda row: wording.percent(row.losing_ratio, 3) or "0 %"),
+        caption="Simulated fleets:",
     )
-    rows = tuple(
-        (
-            one.strategy.replace("_", " "),
-            f"{one.fleets:,}",
-            amount(one.cost, analysis.job.currency),
-            wording.percent(one.saving_ratio, 4),
-            f"{wording.percent(one.low_ratio, 3)} to {wording.percent(one.high_ratio, 3)}",
-            wording.percent(one.losing_ratio, 3) or "0 %",
-        )
-        for one in analysis.fleets
-    )
-    return Table(head, rows, "Simulated fleets:")

@@ -31,6 +31,7 @@ from nephoscope.features.cost.price_records import Currency, Egress, PriceBook, 
 from nephoscope.features.cost.quantities import NotNegative, Positive, Quantity
 from nephoscope.features.cost.tiers import GB_BYTES, price_of
 from nephoscope.results import names
+from nephoscope.results.run_settings import HiddenSetting, hidden_settings
 from nephoscope.stats.statistics import ratios
 from nephoscope.stats.statistics.bootstrap import interval_of_draws
 from nephoscope.stats.statistics.dominance import dominates
@@ -129,20 +130,22 @@ class WorkCost:
 
 @dataclass(frozen=True, slots=True)
 class WorkCosts:
-    """Options, the cheapest first."""
+    """Options, the cheapest first. hidden_settings: what differs between them beside the offers."""
 
     unit: str
     objective: str
     currency: str
     costs: tuple[WorkCost, ...]
     notes: tuple[str, ...] = ()
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
 
 def read(file: Path, book: PriceBook) -> WorkCosts:
     """Returns the costs of the options in a file. Raises PlanError or UsageError."""
     values = recordfile.load(file, WorkFile, "list of options")
     currency = price_records.single_currency(
-        (_currency(one, book, values.date) for one in values.options.values()), f"{file}: options"
+        (_currency(option, book, values.date) for option in values.options.values()),
+        f"{file}: options",
     )
     costs = []
     for name, option in values.options.items():
@@ -150,7 +153,25 @@ def read(file: Path, book: PriceBook) -> WorkCosts:
             costs.append(_cost(name, option, book, values.date, file.parent, currency))
         except UsageError as error:
             raise UsageError(f"{file}: options.{name}: {error.message}", error.hint) from None
-    return _compared(costs, values, currency)
+    hidden = hidden_settings(
+        _settings(option, book, values.date, file.parent) for option in values.options.values()
+    )
+    return replace(_compared(costs, values, currency), hidden_settings=hidden)
+
+
+def _settings(
+    option: WorkOption, book: PriceBook, day: Date | None, folder: Path
+) -> dict[str, str]:
+    """Returns the date of the price, and how the capacity was measured."""
+    settings = {}
+    if option.offer is not None:
+        settings["date of the price"] = str(book.offer(option.offer, day).date)
+    if option.capacity_file is not None:
+        document = _capacity_document(folder / option.capacity_file)
+        for name in ("objective", "connections", "nephoscope"):
+            if isinstance(value := document.get(name), str | int):
+                settings[f"{name} of the capacity" if name != "nephoscope" else name] = str(value)
+    return settings
 
 
 def _currency(option: WorkOption, book: PriceBook, day: Date | None) -> str:
@@ -194,13 +215,15 @@ def _capacity(option: WorkOption, folder: Path) -> Estimate:
     if option.capacity_per_s is not None:
         return option.capacity_per_s.estimate("per_s")
     file = folder / str(option.capacity_file)
+    return _stated_capacity(_capacity_document(file), file)
+
+
+def _capacity_document(file: Path) -> Any:
+    """Returns a document of `nephoscope capacity --json`. Raises UsageError for no JSON."""
     try:
-        document = jsontext.parse(
-            textfile.read(file, "result of `nephoscope capacity`", UsageError)
-        )
+        return jsontext.parse(textfile.read(file, "result of `nephoscope capacity`", UsageError))
     except ValueError as error:
         raise UsageError(f"{file}: this is no JSON: {error}.", "Use `capacity --json`.") from None
-    return _stated_capacity(document, file)
 
 
 def _stated_capacity(document: Any, file: Path) -> Estimate:
@@ -229,16 +252,20 @@ def _models(option: WorkOption, folder: Path) -> tuple[list[float], list[Estimat
     """Machines and speed of each model of the mix."""
     if option.census is None:
         own = list(option.mix.values())
-        return [float(one.machines) for one in own], [one.speed.estimate("none") for one in own]
+        return [float(speed.machines) for speed in own], [
+            speed.speed.estimate("none") for speed in own
+        ]
     mix = of_census(
         of_files([folder / option.census]), kind=option.instance_type, benchmark=option.benchmark
     )
-    if sum(one.share for one in mix.models) < 1 - 1e-6:
+    if sum(model.share for model in mix.models) < 1 - 1e-6:
         raise UsageError(
             f"{option.census}: some counted models have no speed of this benchmark.",
             "Add their speeds, or write the mix into the option.",
         )
-    return [float(one.machines or 0) for one in mix.models], [one.speed for one in mix.models]
+    return [float(model.machines or 0) for model in mix.models], [
+        model.speed for model in mix.models
+    ]
 
 
 def _speed_factor(
@@ -251,7 +278,7 @@ def _speed_factor(
     counts = np.array(machines)
     seed = names.seed_of("cost work", name)
     share, speed = draw_mix(counts, speeds, seed=seed)
-    fixed = np.array([one.value for one in speeds])
+    fixed = np.array([estimate.value for estimate in speeds])
     if option.sharing == "dynamic":
         value, drawn = counts.sum() / (counts @ fixed), 1 / (share * speed).sum(axis=1)
         what = "1 over the mean speed of the mix"
@@ -276,7 +303,7 @@ def _compared(costs: Sequence[WorkCost], values: WorkFile, currency: str) -> Wor
     marked = [
         replace(
             cost,
-            on_frontier=not any(dominates(other, own) for other in sides),
+            on_frontier=not any(dominates(side, own) for side in sides),
             similar_to_cheapest=_similar(cost, cheapest),
         )
         for cost, own in zip(ordered, sides, strict=True)

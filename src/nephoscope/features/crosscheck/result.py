@@ -120,7 +120,7 @@ def _parameters(data: RunData) -> Parameters:
 
 def _differences(parameters: Parameters, native: MetricResult, tool: MetricResult) -> Iterator[str]:
     """Yields each parameter of both, but a factor of both, that has other values there."""
-    sides = [parameters.get((one.benchmark, one.target), {}) for one in (native, tool)]
+    sides = [parameters.get((metric.benchmark, metric.target), {}) for metric in (native, tool)]
     left, right = sides
     for name in sorted(left.keys() & right.keys() - _common(native, tool)):
         if left[name] != right[name]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.core.model import Estimate, RunResult
+from nephoscope.core.model import Estimate, Factors, RunResult
 from nephoscope.features.crosscheck.result import CrossCheck, ToolComparison
 from nephoscope.report import wording
-from nephoscope.report.blocks import Cell, Column, Section, Sentence, Table
+from nephoscope.report.blocks import Section, Sentence
+from nephoscope.report.columns import number, table, text
 
 
 def build(result: RunResult) -> Section | None:
@@ -14,41 +15,41 @@ def build(result: RunResult) -> Section | None:
     if check is None:
         return None
     targets = len({line.target for line in check.lines})
-    table = Table(
-        (
-            *Column.texts("metric", "native", "tool"),
-            *Column.numbers("native value", "tool's value", "difference", "n"),
-            Column("different parameters", roomy=True),
-        ),
-        tuple(_row(line, targets) for line in check.lines),
+    rows = table(
+        check.lines,
+        text("metric", lambda line: _metric(line, targets)),
+        text("native", lambda line: _side(line.native, line.native_factors)),
+        text("tool", lambda line: _side(line.tool, line.tool_factors)),
+        number("native value", lambda line: _value(line.native_estimate)),
+        number("tool's value", lambda line: _value(line.tool_estimate)),
+        number("difference", lambda line: _difference_text(line.ratio)),
+        number("n", lambda line: line.ratio and line.ratio.n),
+        text("different parameters", lambda line: "; ".join(line.different_parameters), roomy=True),
     )
     lead = Sentence(
         "The difference is that of the tool from the native benchmark, from rounds that have both. "
         "It is one of the tools only where they did the same work: where no parameters differ."
     )
-    return Section("cross-check", "Native benchmarks and third-party tools", (lead, table))
+    return Section("cross-check", "Native benchmarks and third-party tools", (lead, rows))
 
 
-def _row(line: ToolComparison, targets: int) -> tuple[Cell, ...]:
+def _metric(line: ToolComparison, targets: int) -> str:
     metric = wording.metric_name(line.metric)
-    return (
-        f"{metric}, {wording.clean(line.target)}" if targets > 1 else metric,
-        ", ".join(filter(None, (line.native, wording.factors_text(line.native_factors)))),
-        ", ".join(filter(None, (line.tool, wording.factors_text(line.tool_factors)))),
-        *(
-            f"{wording.value_text(one)} {wording.interval_text(one)}"
-            for one in (line.native_estimate, line.tool_estimate)
-        ),
-        _difference_text(line.ratio),
-        "–" if line.ratio is None else str(line.ratio.n),
-        wording.clean("; ".join(line.different_parameters)),
-    )
+    return f"{metric}, {wording.clean(line.target)}" if targets > 1 else metric
+
+
+def _side(benchmark: str, factors: Factors) -> str:
+    return ", ".join(filter(None, (benchmark, wording.factors_text(factors))))
+
+
+def _value(estimate: Estimate) -> str:
+    return f"{wording.value_text(estimate)} {wording.interval_text(estimate)}"
 
 
 def _difference_text(ratio: Estimate | None) -> str:
     if ratio is None:
         return "–"
-    text = f"{100 * (ratio.value - 1):+.2g} %"
+    change = f"{100 * (ratio.value - 1):+.2g} %"
     if ratio.low is None or ratio.high is None:
-        return f"{text} (n = {ratio.n}: no interval)"
-    return f"{text} [{100 * (ratio.low - 1):+.2g}, {100 * (ratio.high - 1):+.2g}]"
+        return f"{change} (n = {ratio.n}: no interval)"
+    return f"{change} [{100 * (ratio.low - 1):+.2g}, {100 * (ratio.high - 1):+.2g}]"

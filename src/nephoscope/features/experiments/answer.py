@@ -16,18 +16,22 @@ MAX_ANSWERS = 3
 
 def answer(result: RunResult) -> list[str]:
     """Returns the largest effects of factors, else the largest differences from the baseline."""
-    found = result.part(Experiment)
-    if found is None or any("resource" in one.levels for one in found.designs):
+    experiment = result.part(Experiment)
+    if experiment is None or any("resource" in design.levels for design in experiment.designs):
         return []  # of loads, the section on isolation gives the answer
     effects = [
-        (one.effect.comparison, _effect_sentence(one))
-        for one in section.headline_lines(found.effects)
+        (effect.effect.comparison, _effect_sentence(effect))
+        for effect in section.headline_lines(experiment.effects)
     ]
     against = [
-        (one.comparison, _against_sentence(one))
-        for one in section.headline_lines(found.comparisons)
+        (comparison.comparison, _against_sentence(comparison))
+        for comparison in section.headline_lines(experiment.comparisons)
     ]
-    known = [(one, text) for one, text in effects or against if one.ratio is not None]
+    known = [
+        (comparison, text)
+        for comparison, text in effects or against
+        if comparison.ratio is not None
+    ]
     sentences = [text for _, text in sorted(known, key=lambda pair: _size(pair[0]), reverse=True)]
     largest = sentences[:MAX_ANSWERS]
     if len(sentences) > MAX_ANSWERS:

@@ -103,7 +103,7 @@ def lines_of(metrics: Iterable[MetricResult], settings: Sequence[Setting]) -> li
             if len(own) < len(names):
                 continue
             fits = of_names.get(factors_key(own), ())
-            setting = next((one for one in fits if line.target in one.targets), None)
+            setting = next((setting for setting in fits if line.target in setting.targets), None)
             if setting is not None:
                 inner = tuple(sorted((n, v) for n, v in line.factors.items() if n not in own))
                 lines.append(Line(setting, line, inner))
@@ -150,7 +150,7 @@ def _design(plan: Plan, entry: int, settings: Sequence[Setting]) -> FactorialDes
         for name, level in setting.factors.items():
             if name != "arm":
                 levels.setdefault(name, {}).setdefault(factors_key({"": level}), level)
-    varied = {n: tuple(found.values()) for n, found in levels.items() if len(found) > 1}
+    varied = {n: tuple(by_key.values()) for n, by_key in levels.items() if len(by_key) > 1}
     combinations = {without_arm(setting) for setting in own}
     kind, resolution, confounded = _kind(plan, varied, len(combinations))
     return FactorialDesign(

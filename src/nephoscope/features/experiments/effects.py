@@ -98,7 +98,7 @@ def contrasts(cells: Sequence[DesignCell], factor: str, reference: Level) -> lis
     by_level = group_by(cells, lambda cell: cell.levels[factor])
     if reference not in by_level or len(by_level) < 2:
         raise Refused(f"'{factor}' has no level other than {reference}.")
-    if len({len(found) for found in by_level.values()}) > 1:
+    if len({len(means_of) for means_of in by_level.values()}) > 1:
         raise Refused(f"The levels of '{factor}' are unbalanced, so effects would be confounded.")
     rounds = set.intersection(*(set(cell.values) for cell in cells))
     every = set().union(*(cell.values for cell in cells))
@@ -107,11 +107,11 @@ def contrasts(cells: Sequence[DesignCell], factor: str, reference: Level) -> lis
     if any(not 0 < cell.values[r] < math.inf for cell in cells for r in rounds):
         raise Refused("A value is zero, negative or infinite, so it has no ratio.")
     ordered = sorted(rounds)
-    means = {level: _means(found, ordered) for level, found in by_level.items()}
+    means = {level: _means(means_of, ordered) for level, means_of in by_level.items()}
     left_out = len(every) - len(rounds)
     return [
-        Contrast(factor, level, reference, means[level], means[reference], len(found), left_out)
-        for level, found in by_level.items()
+        Contrast(factor, level, reference, means[level], means[reference], len(means_of), left_out)
+        for level, means_of in by_level.items()
         if level != reference
     ]
 

@@ -68,7 +68,7 @@ def components(
     group has two values.
     """
     array = finite(values, least=3, statistic="component of variance")
-    outer = [(one,) for one in instances]
+    outer = [(instance,) for instance in instances]
     inner = list(zip(instances, boots, strict=True))
     labels: list[tuple[str, list[tuple[int, ...]]]] = []
     if len(set(outer)) > 1:
@@ -77,7 +77,7 @@ def components(
         labels.append(("boot", list(inner)))
     if not labels:
         raise Refused("Neither instances nor boots were repeated, so there are no components.")
-    groups = [len(set(found)) for _, found in labels]
+    groups = [len(set(label)) for _, label in labels]
     if array.size <= groups[-1]:
         raise Refused("No boot has two rounds, so rounds and boots cannot be separated.")
     n = int(array.size)
@@ -90,7 +90,7 @@ def components(
     counts.append(np.ones(n))
     squares = [float(np.sum((fitted[i + 1] - fitted[i]) ** 2)) / dfs[i] for i in range(len(names))]
     raw = _solve(squares, counts, dfs)
-    positive = [max(0.0, one) for one in raw]
+    positive = [max(0.0, component) for component in raw]
     total = sum(positive)
     parts = tuple(
         Component(name, p, p / total if total else 0.0, ms, df, r < 0)

@@ -73,8 +73,14 @@ def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[A
             continue
         pairs.append((baseline.result, line.result))
     held = _held(pairs, rules, notes)
-    corrected = _corrected([one.comparison for one in held], [one.headline for one in held], rules)
-    return [replace(one, comparison=own) for one, own in zip(held, corrected, strict=True)]
+    corrected = _corrected(
+        [comparison.comparison for comparison in held],
+        [comparison.headline for comparison in held],
+        rules,
+    )
+    return [
+        replace(comparison, comparison=own) for comparison, own in zip(held, corrected, strict=True)
+    ]
 
 
 def _held(
@@ -155,10 +161,10 @@ def _controls(lines: Sequence[Line], rules: _Rules) -> Controls:
         if line.setting.arm != ARMS[1]:
             continue
         twin = twins.get(designs.without_arm(line.setting))
-        other = None if twin is None else at.get(line.place_of(twin, line.result.target))
-        pairs += [(other.result, line.result)] if other else []
+        control = None if twin is None else at.get(line.place_of(twin, line.result.target))
+        pairs += [(control.result, line.result)] if control else []
     arms = _held(pairs, rules, [])
-    ratios = (one.comparison.ratio for one in arms)
+    ratios = (comparison.comparison.ratio for comparison in arms)
     decided = [
         Band(r.low, r.high) for r in ratios if r and r.low is not None and r.high is not None
     ]
@@ -172,9 +178,11 @@ def _effects(
     plan: Plan, lines: Sequence[Line], rules: _Rules, notes: list[str]
 ) -> Iterable[FactorEffect]:
     groups = group_by(
-        lines, lambda one: (one.setting.entry, one.result.metric, one.result.target, one.inner)
+        lines, lambda line: (line.setting.entry, line.result.metric, line.result.target, line.inner)
     )
-    known = {one.entry: one for one in designs.designs(plan, [line.setting for line in lines])}
+    known = {
+        design.entry: design for design in designs.designs(plan, [line.setting for line in lines])
+    }
     contrasts: list[tuple[Line, effects.Contrast]] = []
     for group in groups.values():
         design = known[group[0].setting.entry]
@@ -183,17 +191,19 @@ def _effects(
         if not design.tells_main_effects:
             notes.append(f"{group[0].result.benchmark}: no main effects, because {design.why_not}.")
             continue
-        contrasts += [(group[0], one) for one in _contrasts(group, design, notes)]
+        contrasts += [(group[0], contrast) for contrast in _contrasts(group, design, notes)]
     priors = pool_comparisons(
         {
-            (line.result.benchmark, line.result.metric, line.result.target, text): one.shifts
-            for line, one in contrasts
-            for text in [factors_key({**dict(line.inner), "effect": [one.factor, one.level]})]
+            (line.result.benchmark, line.result.metric, line.result.target, text): contrast.shifts
+            for line, contrast in contrasts
+            for text in [
+                factors_key({**dict(line.inner), "effect": [contrast.factor, contrast.level]})
+            ]
         }
     )
-    for line, one in contrasts:
+    for line, contrast in contrasts:
         first = line.result
-        effect = one.effect(
+        effect = contrast.effect(
             better=first.better,
             margin=rules.margin,
             confidence=rules.confidence,
@@ -223,13 +233,15 @@ def _contrasts(
             notes.append(f"{name}: no effect of {factor}. {reason}")
 
 
-def _corrected_effects(found: Sequence[FactorEffect], rules: _Rules) -> list[FactorEffect]:
+def _corrected_effects(tested: Sequence[FactorEffect], rules: _Rules) -> list[FactorEffect]:
     corrected = _corrected(
-        [one.effect.comparison for one in found], [one.headline for one in found], rules
+        [effect.effect.comparison for effect in tested],
+        [effect.headline for effect in tested],
+        rules,
     )
     return [
-        replace(one, effect=replace(one.effect, comparison=own))
-        for one, own in zip(found, corrected, strict=True)
+        replace(effect, effect=replace(effect.effect, comparison=own))
+        for effect, own in zip(tested, corrected, strict=True)
     ]
 
 

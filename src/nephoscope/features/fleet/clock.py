@@ -26,9 +26,11 @@ async def clock_offsets(targets: Sequence[Target]) -> dict[str, tuple[float, flo
         try:
             await target.open()
             if not target.shares_clock:
-                found = [one for _ in range(_TRIES) if (one := await _offset(target)) is not None]
-                if found:
-                    offsets[record.name] = min(found, key=lambda one: one[1])
+                measured = [
+                    offset for _ in range(_TRIES) if (offset := await _offset(target)) is not None
+                ]
+                if measured:
+                    offsets[record.name] = min(measured, key=lambda sample: sample[1])
         except NephoscopeError:
             continue
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from nephoscope.features.fleet import rule
 from nephoscope.features.fleet.rule import OddValue
 from nephoscope.measure.runs.trials.phases import DEADLINE
 from nephoscope.report import wording
+from nephoscope.results import run_settings
 from nephoscope.results.exclusions import cause_words
 from nephoscope.results.run_data import RunData
+from nephoscope.results.run_settings import HiddenSetting
 from nephoscope.stats import facts
 from nephoscope.stats.exclusions import slowest_value
 from nephoscope.stats.statistics import histograms
@@ -67,7 +69,8 @@ class FleetCheck:
 
     targets: number of them. metrics, facts: names of what was compared over all. false_alarms:
     probability that anything of `metrics` is reported where all targets are equal. margin: relative
-    difference that counts as none. unchecked: what could not be compared, and why.
+    difference that counts as none. unchecked: what could not be compared, and why. hidden_settings:
+    what differs between the targets and is not compared.
     """
 
     targets: int
@@ -77,6 +80,7 @@ class FleetCheck:
     false_alarms: float
     margin: float
     unchecked: tuple[str, ...] = ()
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
 
 def analyse(data: RunData) -> FleetCheck | None:
@@ -87,8 +91,13 @@ def analyse(data: RunData) -> FleetCheck | None:
 
 def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
     """Returns the odd targets of any run of several targets."""
-    return check_fleet(
-        list(data.manifest.target_names),
+    targets = data.manifest.target_names
+    settings_of_targets = (
+        run_settings.settings_of(data.manifest, name, data.fingerprints.get(name) or {})
+        for name in targets
+    )
+    checked = check_fleet(
+        list(targets),
         _metrics(data),
         data.fingerprints,
         losses=_losses(data),
@@ -96,6 +105,8 @@ def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:
         false_alarms=float(settings.get("false_alarms", rule.FALSE_ALARMS)),
         margin=float(settings.get("margin", rule.MARGIN)),
     )
+    hidden = run_settings.hidden_settings(settings_of_targets, compared=_FACTS.values())
+    return replace(checked, hidden_settings=hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +139,11 @@ def check_fleet(
     metrics: by name. losses: target -> lost and sent packets. offsets: target -> offset of its
     clock and bound of its error, ns.
     """
-    usable = {name: one for name, one in metrics.items() if len(one.values) >= rule.FEWEST}
+    usable = {name: metric for name, metric in metrics.items() if len(metric.values) >= rule.FEWEST}
     unchecked = [
-        f"{name}: {len(one.values)} of {len(targets)} targets have it, and {rule.FEWEST} are "
+        f"{name}: {len(metric.values)} of {len(targets)} targets have it, and {rule.FEWEST} are "
         "needed."
-        for name, one in metrics.items()
+        for name, metric in metrics.items()
         if name not in usable
     ]
     # Each metric has its part of the rate (Bonferroni), whatever their dependence.
@@ -145,7 +156,7 @@ def check_fleet(
             for target, why in undecided.items()
         ]
         for target, deviation in odd_values.items():
-            text = f"{target}: {name} is {_beside_the_fleet(deviation, metric.unit)}."
+            text = f"{target}: {name} is {_against_the_fleet(deviation, metric.unit)}."
             odd.append(Outlier(target, name, text, deviation.value, deviation.typical))
     for target, loss in rule.odd_losses(losses, alpha=alpha).items():
         lost, usual = wording.percent(loss.value), wording.percent(loss.typical) or "0 %"
@@ -155,14 +166,17 @@ def check_fleet(
         )
         odd.append(Outlier(target, "packet loss", text, loss.value, loss.typical))
     names = [*usable, *(["packet loss"] if losses else [])]
-    compared = [*_FACTS.values(), *(f"{one} of network ports" for one in _PORT_FACTS.values())]
+    compared = [
+        *_FACTS.values(),
+        *(f"{port_fact} of network ports" for port_fact in _PORT_FACTS.values()),
+    ]
     if offsets:
         compared.append("clock offset")
     if len(targets) < rule.FEWEST_OF_FACTS:
         unchecked.append(f"facts: {rule.FEWEST_OF_FACTS} targets are needed.")
         compared = []
     order = {target: place for place, target in enumerate(targets)}
-    odd.sort(key=lambda one: order.get(one.target, len(order)))
+    odd.sort(key=lambda outlier: order.get(outlier.target, len(order)))
     return FleetCheck(
         len(targets),
         tuple(odd),
@@ -275,7 +289,7 @@ def _losses(data: RunData) -> dict[str, tuple[int, int]]:
     return losses
 
 
-def _beside_the_fleet(odd: OddValue, unit: str) -> str:
+def _against_the_fleet(odd: OddValue, unit: str) -> str:
     value, typical = (units.format_value(number, unit) for number in (odd.value, odd.typical))
     times = ""
     if odd.typical > 0 and odd.value > 0:
@@ -285,7 +299,10 @@ def _beside_the_fleet(odd: OddValue, unit: str) -> str:
 
 def _odd_facts(fingerprints: Mapping[str, Any]) -> Iterator[Outlier]:
     for name, title in _FACTS.items():
-        known = {target: _countable(facts.fact(one, name)) for target, one in fingerprints.items()}
+        known = {
+            target: _countable(facts.fact(fingerprint, name))
+            for target, fingerprint in fingerprints.items()
+        }
         if name == "limits.cpu_quota_cpus":
             # No quota is a fact too, where the machine shows quotas at all.
             known = {target: known[target] or "none" for target in known}
@@ -310,14 +327,14 @@ def _countable(fact: Any) -> Any:
 
 def _different(title: str, known: Mapping[str, Any], fact: str = "") -> Iterator[Outlier]:
     usual, odd = rule.odd_facts(known)
-    agreeing = sum(one == usual for one in known.values())
+    agreeing = sum(value == usual for value in known.values())
     unit = {"speed_bits_per_s": "bits_per_s"}.get(fact, "none")
     for target, value in odd.items():
         own_text, normal = (
-            units.format_value(float(one), unit)
-            if unit != "none" and isinstance(one, int | float)
-            else wording.clean(one)
-            for one in (value, usual)
+            units.format_value(float(fact), unit)
+            if unit != "none" and isinstance(fact, int | float)
+            else wording.clean(fact)
+            for fact in (value, usual)
         )
         yield Outlier(
             target,

@@ -104,8 +104,8 @@ def odd_losses(losses: Mapping[str, tuple[int, int]], *, alpha: float) -> dict[s
     for target, (lost, sent) in counted.items():
         if lost / sent <= typical + LOSS_MARGIN:
             continue
-        others_lost, others = total_lost - lost, total - sent
-        table = [[lost, sent - lost], [others_lost, others - others_lost]]
+        others_lost, others_sent = total_lost - lost, total - sent
+        table = [[lost, sent - lost], [others_lost, others_sent - others_lost]]
         p = float(fisher_exact(table, alternative="greater").pvalue)
         if p <= alpha / len(counted):
             odd[target] = OddValue(lost / sent, typical, p, alpha / len(counted))
@@ -120,7 +120,7 @@ def odd_facts(facts: Mapping[str, object]) -> tuple[object, dict[str, object]]:
     known = {target: fact for target, fact in facts.items() if fact is not None}
     if len(known) < FEWEST_OF_FACTS:
         return None, {}
-    usual = max(known.values(), key=lambda fact: sum(one == fact for one in known.values()))
+    usual = max(known.values(), key=lambda fact: sum(value == fact for value in known.values()))
     odd = {target: fact for target, fact in known.items() if fact != usual}
     if len(odd) > (1 - MAJORITY) * len(known):
         return None, {}

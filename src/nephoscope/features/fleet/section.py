@@ -6,6 +6,7 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.fleet.result import FleetCheck
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Section, Sentence, items
+from nephoscope.results.run_settings import warnings_of
 
 
 def build(result: RunResult) -> Section | None:
@@ -16,12 +17,13 @@ def build(result: RunResult) -> Section | None:
 
 def section(fleet_check: FleetCheck) -> Section:
     """Returns the section of a check."""
-    odd = len({one.target for one in fleet_check.odd})
+    odd = len({outlier.target for outlier in fleet_check.odd})
     fleet = wording.plural(fleet_check.targets, "target")
     verb = "differs" if odd == 1 else "differ"
     lead = f"{odd} of {fleet} {verb} from the others." if odd else f"None of {fleet} is odd."
     blocks: list[Block] = [Sentence(lead, lead=True)]
-    blocks += items((one.sentence for one in fleet_check.odd), "warning")
+    blocks += items((outlier.sentence for outlier in fleet_check.odd), "warning")
+    blocks += items(warnings_of(fleet_check.hidden_settings), "warning")
     compared = wording.joined(wording.clean(name) for name in fleet_check.metrics) or "no metric"
     facts = wording.joined(fleet_check.facts) or "no fact"
     blocks.append(
@@ -41,5 +43,5 @@ def answer(result: RunResult) -> list[str]:
     fleet_check = result.part(FleetCheck)
     if fleet_check is None:
         return []
-    sentences = [one.sentence for one in fleet_check.odd]
+    sentences = [outlier.sentence for outlier in fleet_check.odd]
     return sentences or [f"None of {fleet_check.targets} targets is odd."]

@@ -81,7 +81,7 @@ def detect(
     """
     detector = Detector(false_alarms)
     detector.add(at_s, values)
-    return [one for one in detector.steps(confidence) if abs(one.size) >= smallest]
+    return [entry for entry in detector.steps(confidence) if abs(entry.size) >= smallest]
 
 
 @dataclass(slots=True)
@@ -171,21 +171,21 @@ class Detector:
         if test.score <= self._limit(test.noise):
             return
         index = start + test.index
-        near = [one for one in self._alarms if _is_near(one, index, merged)]
+        near = [entry for entry in self._alarms if _is_near(entry, index, merged)]
         if not near:
             detected = min(end * merged, self._at_s.size) - 1
             self._alarms.append(_Alarm(index * merged, detected, merged, test.score, test.noise))
-            self._alarms.sort(key=lambda one: one.index)
+            self._alarms.sort(key=lambda entry: entry.index)
         elif near[0].merged == merged:
-            others = [step for step in known if (start + step) * merged != near[0].index]
-            again = self._step_test(at_s, values, others, limit=self._limit)
+            further_steps = [step for step in known if (start + step) * merged != near[0].index]
+            again = self._step_test(at_s, values, further_steps, limit=self._limit)
             if _is_near(near[0], start + again.index, merged):
                 near[0].index = (start + again.index) * merged
 
     def _window(self, scale: _Scale, end: int) -> tuple[int, list[int]]:
         """Returns the first point that is tested with the one before `end`, and the steps since."""
         start = max(0, end - WINDOW)
-        places = [_place(one.index, scale.merged) for one in self._alarms]
+        places = [_place(entry.index, scale.merged) for entry in self._alarms]
         for place in places:
             # Too few points are left of the level before this step to estimate it.
             if start < place < start + step_test.MINIMUM_BEFORE:
@@ -207,25 +207,27 @@ class Detector:
             step = self._refined(alarm, confidence)
             # Two steps so near each other are one, in which a point lies between both levels.
             if steps and step.index - steps[-1].index < step_test.MINIMUM_AFTER:
-                step = max(steps.pop(), step, key=lambda one: abs(one.size))
+                step = max(steps.pop(), step, key=lambda entry: abs(entry.size))
             steps.append(step)
         return steps
 
     def _refined(self, alarm: _Alarm, confidence: float) -> DetectedStep:
         """Estimates a step again from the points up to WINDOW before and behind it."""
-        scale = next(one for one in self._scales if one.merged == alarm.merged)
+        scale = next(entry for entry in self._scales if entry.merged == alarm.merged)
         place = _place(alarm.index, scale.merged)
-        others = [_place(one.index, scale.merged) for one in self._alarms if one is not alarm]
+        further_steps = [
+            _place(entry.index, scale.merged) for entry in self._alarms if entry is not alarm
+        ]
         first, last = max(0, place - WINDOW), min(scale.at_s.size, place + WINDOW)
         known = [
             index - first
-            for index in others
+            for index in further_steps
             if first + step_test.MINIMUM_AFTER <= index <= last - step_test.MINIMUM_AFTER
         ]
         # The candidates end where the neighbouring steps stand.
         bounds = (
-            max((index for index in others if index < place), default=0),
-            min((index for index in others if index > place), default=scale.at_s.size),
+            max((index for index in further_steps if index < place), default=0),
+            min((index for index in further_steps if index > place), default=scale.at_s.size),
         )
         at_s, values = self._without_season(scale, first, last)
         test = self._step_test(

@@ -141,7 +141,7 @@ def history(args: _HistoryArguments) -> int:
         _print_check(analysis)
         return code
     page = section(analysis)
-    source = ", ".join(dict.fromkeys(one.target for one in analysis.series))
+    source = ", ".join(dict.fromkeys(entry.target for entry in analysis.series))
     present(analysis, page, as_json=args.as_json, to=args.to, source=source)
     return code
 
@@ -200,14 +200,14 @@ def _history(
         from nephoscope.features.history.confirm import Judge
 
         judge = Judge(store, runs, settings.margin, settings.confidence)
-    histories = [analyse(one, settings, judge) for one in every_series]
+    histories = [analyse(entry, settings, judge) for entry in every_series]
     results = conclude(histories, settings.margin)
-    timed = [one for one in every_series if one.has_times]
+    timed = [entry for entry in every_series if entry.has_times]
     if (forecast or back_test) and len(timed) < len(every_series):
         notes = [*notes, f"{len(every_series) - len(timed)} series have no times to predict for."]
     classes = predicting.classes_of(timed, settings.false_alarms) if forecast or back_test else []
     if forecast:
-        own = {id(one.series): [one] for levels in classes for one in levels}
+        own = {id(entry.series): [entry] for levels in classes for entry in levels}
         results = [
             replace(result, forecasts=tuple(predicting.forecasts(own.get(id(series), []))))
             for result, series in zip(results, every_series, strict=True)
@@ -220,10 +220,10 @@ def _history(
         tuple(results),
         tuple(notes),
         tuple(
-            one
+            entry
             for levels in classes
             if forecast and len(levels) > 1
-            for one in predicting.forecasts(levels)
+            for entry in predicting.forecasts(levels)
         ),
         predicting.back_test(classes) if back_test else None,
         settings.min_change,
@@ -271,12 +271,12 @@ def _series_of(run: StoredRun, every_series: Sequence[Series], metric: str) -> S
     """The series that a run is a point of. UsageError where it is of none or of several."""
     from nephoscope.features.history.result import name_of
 
-    own = [one for one in every_series if any(point.run == run.id for point in one.points)]
+    own = [entry for entry in every_series if any(point.run == run.id for point in entry.points)]
     if not own:
         raise UsageError(
             f"Run {run.id} is no point of a series of {metric}.", "Name a run behind a change."
         )
-    if len({(one.benchmark, one.target) for one in own}) > 1:
+    if len({(entry.benchmark, entry.target) for entry in own}) > 1:
         names = "; ".join(map(name_of, own))
         raise UsageError(
             f"Run {run.id} is a point of {len(own)} series: {names}.",

@@ -98,8 +98,8 @@ def reference_of(
     benchmark has one.
     """
     target = next((point.target for point in series.points if point.run == run.id), "")
-    others = set(run.manifest.benchmarks)
-    for benchmark in sorted(others - {series.benchmark}):
+    unwatched = set(run.manifest.benchmarks)
+    for benchmark in sorted(unwatched - {series.benchmark}):
         for metric in run.spec(benchmark).metrics:
             if not metric.headline or metric.better is Better.NONE:
                 continue
@@ -136,7 +136,7 @@ class Judge:
     _of_run: dict[str, list[StoredRun]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for run in sorted(self.runs.repetitions(), key=lambda one: one.started_s):
+        for run in sorted(self.runs.repetitions(), key=lambda run: run.started_s):
             repeated = run.labels.get(REPETITION)
             if repeated:
                 self._of_run.setdefault(repeated, []).append(run)
@@ -213,8 +213,8 @@ class Judge:
         return None
 
     def _reference(self, run: StoredRun, series: Series) -> Series | None:
-        others = set(run.manifest.benchmarks)
-        if others <= {series.benchmark}:
+        measured = set(run.manifest.benchmarks)
+        if measured <= {series.benchmark}:
             return None
         try:
             subject = self.store.open(run.labels[REPETITION])
@@ -232,7 +232,11 @@ class Judge:
         ignored = interleaving.names_of_sides(*sides, merged)
         rules = ComparisonRules(self.margin, self.confidence, metrics=frozenset({series.metric}))
         comparisons = of_stored_runs(self.store, [run.id], rules, ignored=ignored)
-        own = [one for one in comparisons.comparisons if one.benchmark == series.benchmark]
+        own = [
+            compared
+            for compared in comparisons.comparisons
+            if compared.benchmark == series.benchmark
+        ]
         if not own:
             return None
         verdict, ratio = own[0].comparison.verdict, own[0].comparison.ratio

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nephoscope.core.model import Estimate, factors_key
-from nephoscope.features.compaction.summarise import CPU_MODEL
 from nephoscope.features.history import change_points, seasons, step_test
 from nephoscope.features.history.records import ForecastTest, WeekForecast
 from nephoscope.features.history.result import scaled, segments, times
 from nephoscope.features.history.series import HistoryPoint, Series
 from nephoscope.report import wording
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Array
@@ -158,9 +158,15 @@ class Levels:
 def classes_of(series: Sequence[Series], false_alarms: float) -> list[list[Levels]]:
     """Returns the targets of each benchmark and setting, which are a class."""
     classes: dict[tuple[str, str, str], list[Levels]] = {}
-    for one in series:
-        key = (one.benchmark, factors_key(one.factors), factors_key(one.params))
-        classes.setdefault(key, []).append(Levels(one, _changes_of(one, false_alarms)))
+    for one_series in series:
+        key = (
+            one_series.benchmark,
+            factors_key(one_series.factors),
+            factors_key(one_series.params),
+        )
+        classes.setdefault(key, []).append(
+            Levels(one_series, _changes_of(one_series, false_alarms))
+        )
     return list(classes.values())
 
 
@@ -181,10 +187,10 @@ def forecasts(levels: Sequence[Levels]) -> list[WeekForecast]:
     """
     if not levels:
         return []
-    last_s = max(one.series.points[-1].at_s for one in levels)
+    last_s = max(levels.series.points[-1].at_s for levels in levels)
     out: list[WeekForecast] = []
     for start_s in (last_s - WEEK_S + 1, last_s + 1):
-        models = [model for one in levels if (model := fit(one.before(start_s))) is not None]
+        models = [model for levels in levels if (model := fit(levels.before(start_s))) is not None]
         if not models:
             continue
         seasonal = any(model.seasonal for model in models)
@@ -213,8 +219,8 @@ def _forecast(
     low, middle, high = np.quantile(mixture, ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2))
     observed = [
         point.estimate.value
-        for one in levels
-        for point in one.during(start_s, start_s + WEEK_S)
+        for levels in levels
+        for point in levels.during(start_s, start_s + WEEK_S)
         if hours[0] <= point.at_s % seasons.DAY_S / 3600.0 < hours[1]
     ]
     estimate = Estimate(
@@ -242,7 +248,8 @@ def _forecast(
 def _class_text(levels: Sequence[Levels]) -> str:
     """The mix of CPU models of a class, such as `3 targets: 2 Xeon, 1 EPYC`."""
     models = Counter(
-        wording.clean(one.series.points[-1].facts.get(CPU_MODEL, "unknown CPU")) for one in levels
+        wording.clean(levels.series.points[-1].facts.get(CPU_MODEL, "unknown CPU"))
+        for levels in levels
     )
     mix = ", ".join(f"{count} {name}" for name, count in models.most_common())
     return f"{wording.plural(len(levels), 'target')}: {mix}"
@@ -257,17 +264,17 @@ def back_test(classes: Sequence[Sequence[Levels]]) -> ForecastTest:
 
 
 def _hits(levels: Sequence[Levels]) -> Iterator[bool]:
-    first_s = min(one.series.points[0].at_s for one in levels)
-    last_s = max(one.series.points[-1].at_s for one in levels)
+    first_s = min(levels.series.points[0].at_s for levels in levels)
+    last_s = max(levels.series.points[-1].at_s for levels in levels)
     start_s = first_s
     while start_s + WEEK_S <= last_s + 1:
         start_s += WEEK_S
-        models = [model for one in levels if (model := fit(one.before(start_s))) is not None]
+        models = [model for levels in levels if (model := fit(levels.before(start_s))) is not None]
         if not models:
             continue
         by_hour: dict[float, tuple[float, float]] = {}
-        for one in levels:
-            for point in one.during(start_s, start_s + WEEK_S):
+        for series_levels in levels:
+            for point in series_levels.during(start_s, start_s + WEEK_S):
                 # Predictions of one hour of the week are the same for all targets of a class.
                 at_s = math.floor(point.at_s / 3600.0) * 3600.0 + 1800.0
                 if at_s not in by_hour:

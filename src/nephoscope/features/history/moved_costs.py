@@ -61,12 +61,12 @@ def with_cost_shifts(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
 
 
 def _is_moved(
-    one: SeriesHistory, first: ChangePoint, two: SeriesHistory, second: ChangePoint
+    entry: SeriesHistory, first: ChangePoint, two: SeriesHistory, second: ChangePoint
 ) -> bool:
-    apart_s = max(_usual_distance(one), _usual_distance(two))
+    apart_s = max(_usual_distance(entry), _usual_distance(two))
     if first.first_s - apart_s > second.last_s or second.first_s - apart_s > first.last_s:
         return False
-    moves = [after - before for before, after in (levels(one, first), levels(two, second))]
+    moves = [after - before for before, after in (levels(entry, first), levels(two, second))]
     return abs(sum(moves)) <= REMAINDER * max(map(abs, moves))
 
 

@@ -31,7 +31,7 @@ class NoiseModel:
     @property
     def parameters(self) -> int:
         """Number of parameters that were chosen."""
-        return sum(one != 0 for one in (self.phi, self.theta, self.order))
+        return sum(parameter != 0 for parameter in (self.phi, self.theta, self.order))
 
     @property
     def is_white(self) -> bool:

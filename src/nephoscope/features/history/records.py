@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from nephoscope.core.model import Estimate
+from nephoscope.core.model import Estimate, stated
+from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history.series import Series
+from nephoscope.results.run_settings import HiddenSetting, hidden_settings
 
 Direction = Literal["worse", "better", "changed"]
 Status = Literal["suspected", "confirmed", "refuted", "undecided"]
@@ -155,6 +157,11 @@ class SeriesHistory(Series):
     negligible: int = 0
     newest_is_tested: bool = True
 
+    @stated
+    def hidden_settings(self) -> tuple[HiddenSetting, ...]:
+        """Returns the settings that differ between the runs of the series."""
+        return hidden_settings([point.facts for point in self.points], compared=(MACHINE,))
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -176,9 +183,9 @@ class History:
     @property
     def regressions(self) -> list[str]:
         """Returns the sentences on changes for the worse that were not undone."""
-        return [one.regression for one in self.series if one.regression]
+        return [series.regression for series in self.series if series.regression]
 
     @property
     def untested(self) -> list[SeriesHistory]:
         """Returns the series whose newest runs are not tested."""
-        return [one for one in self.series if not one.newest_is_tested]
+        return [series for series in self.series if not series.newest_is_tested]

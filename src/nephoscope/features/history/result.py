@@ -11,7 +11,7 @@ import numpy as np
 
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate
-from nephoscope.features.compaction.summarise import CPU_MODEL, MACHINE
+from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history import change_points, moved_costs, noise_changes, step_test
 from nephoscope.features.history.change_points import DetectedStep
 from nephoscope.features.history.noise_changes import DetectedNoise
@@ -28,6 +28,7 @@ from nephoscope.features.history.records import (
 from nephoscope.features.history.seasons import DAY_S
 from nephoscope.features.history.series import HistoryPoint, Series, have_times
 from nephoscope.report import wording
+from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.values import Array
 
 MARGIN = 0.03
@@ -80,10 +81,10 @@ def analyse(
         every = change_points.detect(
             at_s, values, false_alarms=settings.false_alarms, confidence=settings.confidence
         )
-        steps = [one for one in every if _is_reported(one, is_ratio, settings)]
+        steps = [entry for entry in every if _is_reported(entry, is_ratio, settings)]
         negligible += len(every) - len(steps)
         changes += _changes(series, part, steps, is_ratio, settings, judge)
-        levels = [one.index for one in every]
+        levels = [entry.index for entry in every]
         noise += [
             _noise_change(series, part, detected, is_ratio)
             for detected in noise_changes.detect(
@@ -91,7 +92,7 @@ def analyse(
             )
         ]
     history = SeriesHistory(
-        **{one.name: getattr(series, one.name) for one in fields(series)},
+        **{entry.name: getattr(series, entry.name) for entry in fields(series)},
         gaps=tuple(_gaps(points)),
         annotations=tuple(_annotations(points)),
         changes=tuple(moved_costs.with_returns(changes)),
@@ -107,7 +108,7 @@ def analyse(
 def conclude(histories: Sequence[SeriesHistory], margin: float) -> list[SeriesHistory]:
     """Returns the histories as they look beside each other: linked, with costs that moved."""
     moved = moved_costs.with_cost_shifts(link(histories))
-    return [_concluded(one, margin) for one in moved]
+    return [_concluded(entry, margin) for entry in moved]
 
 
 def _concluded(history: SeriesHistory, margin: float) -> SeriesHistory:
@@ -128,21 +129,21 @@ def link(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
 
     Where the parameters of a plan were edited, a new series begins.
     """
-    return [replace(one, continues=_continued(one, histories)) for one in histories]
+    return [replace(entry, continues=_continued(entry, histories)) for entry in histories]
 
 
 def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str:
-    def setting(one: SeriesHistory) -> tuple[object, ...]:
-        return one.benchmark, one.target, one.factors, one.unit
+    def setting(entry: SeriesHistory) -> tuple[object, ...]:
+        return entry.benchmark, entry.target, entry.factors, entry.unit
 
     earlier = [
-        one
-        for one in histories
-        if setting(one) == setting(series) and one.points[-1].at_s < series.points[0].at_s
+        entry
+        for entry in histories
+        if setting(entry) == setting(series) and entry.points[-1].at_s < series.points[0].at_s
     ]
     if not earlier:
         return ""
-    before = max(earlier, key=lambda one: one.points[-1].at_s)
+    before = max(earlier, key=lambda entry: entry.points[-1].at_s)
     changed = [
         f"{name} {before.params.get(name, 'not stated')} → {value}"
         for name, value in series.params.items()
@@ -273,8 +274,8 @@ def _noise_change(
     value = detected.behind / detected.before
     ratio = Estimate(value, detected.low, detected.high, 0.95, n, "ratio", method)
     sides = [
-        f"{100 * one:.2g} %" if is_ratio else units.format_value(one, series.unit)
-        for one in (detected.before, detected.behind)
+        f"{100 * entry:.2g} %" if is_ratio else units.format_value(entry, series.unit)
+        for entry in (detected.before, detected.behind)
     ]
     run = points[step.index].run
     verb = "grew" if value > 1 else "fell"

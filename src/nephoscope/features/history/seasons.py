@@ -108,7 +108,9 @@ def profile(at_s: Array, values: Array) -> Profile | None:
     if not covers_season(at_s):
         return None
     usual_s = float(np.median(np.diff(at_s)))
-    parts = next(one for one in (*_PARTS, 1) if DAY_S / one >= usual_s)
+    parts = next(
+        count_of_parts for count_of_parts in (*_PARTS, 1) if DAY_S / count_of_parts >= usual_s
+    )
     weekly = knows_weekends(at_s)
     group = ((at_s + _EPOCH_WEEKDAY_S) // (WEEK_S if weekly else DAY_S)).astype(np.intp)
     group -= group[0]

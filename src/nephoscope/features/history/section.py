@@ -16,7 +16,6 @@ from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import (
     Block,
     Chart,
-    Column,
     Heading,
     Item,
     Items,
@@ -24,8 +23,11 @@ from nephoscope.report.blocks import (
     Sentence,
     Spark,
     Table,
+    items,
     thin,
 )
+from nephoscope.report.columns import number, table, text
+from nephoscope.results.run_settings import warnings_of
 
 TABLE_ROWS = 400
 """Rows of the data table behind one chart."""
@@ -37,8 +39,12 @@ _TONES = {"worse": "warning", "better": "info", "changed": "notice"}
 def section(history: History) -> Section:
     """Returns the section of a history."""
     blocks: list[Block] = [Sentence(lead(history), lead=True)]
-    for number, series in enumerate(history.series, start=1):
-        blocks += _series(series, number)
+    differences = (
+        warning for series in history.series for warning in warnings_of(series.hidden_settings)
+    )
+    blocks += items(dict.fromkeys(differences), "warning")
+    for position, series in enumerate(history.series, start=1):
+        blocks += _series(series, position)
     if history.forecasts:
         blocks += [Heading("Forecast of the class"), _forecast_table(history.forecasts)]
     blocks += _back_test(history)
@@ -53,22 +59,22 @@ def section(history: History) -> Section:
         )
     )
     if history.notes:
-        items = tuple(Item(wording.clean(note)) for note in history.notes)
-        blocks.append(Items(items, "Excluded runs"))
+        blocks += items(history.notes, folded="Excluded runs")
     return Section("history", f"History of {history.metric}", tuple(blocks))
 
 
 def lead(history: History) -> str:
     """Returns the outcome in one sentence."""
-    changes = sum(len(one.changes) for one in history.series)
-    runs = len({point.run for one in history.series for point in one.points})
+    changes = sum(len(series.changes) for series in history.series)
+    runs = len({point.run for series in history.series for point in series.points})
     outcome = (
         f"{wording.plural(changes, 'change point')} in {len(history.series)} series of "
         f"{wording.plural(runs, 'run')}"
     )
     count = len(history.regressions)
-    parts = [outcome, wording.plural(count, "regression") if count else "no regression"]
-    noise = sum(len(one.noise_changes) for one in history.series)
+    regressions = wording.plural(count, "regression") if count else "no regression"
+    parts = [outcome, regressions]
+    noise = sum(len(series.noise_changes) for series in history.series)
     if noise:
         parts.append(f"{wording.plural(noise, 'change')} of noise")
     if history.untested:
@@ -81,7 +87,7 @@ def moment(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
+def _series(series: SeriesHistory, position: int) -> Iterator[Block]:
     yield Heading(name_of(series))
     if series.continues:
         yield Sentence(series.continues)
@@ -91,28 +97,24 @@ def _series(series: SeriesHistory, number: int) -> Iterator[Block]:
             f"({moment(series.points[0].at_s)} UTC), so that they are in the order in which they "
             "were imported."
         )
-    yield _chart(series, number)
+    yield _chart(series, position)
     if series.changes:
         yield Items(tuple(_item(series, change) for change in series.changes))
-    if series.noise_changes:
-        yield Items(tuple(Item(one.sentence, "notice") for one in series.noise_changes))
+    yield from items((change.sentence for change in series.noise_changes), "notice")
     if series.negligible:
         yield Sentence(
             f"{wording.plural(series.negligible, 'smaller change')} of the level (--min-change) "
             f"{'is' if series.negligible == 1 else 'are'} not listed."
         )
-    facts = [one for one in series.annotations if one.fact != MACHINE]
+    facts = [change for change in series.annotations if change.fact != MACHINE]
     if facts:
-        rows = tuple(
-            (
-                _moment_of(series, one.run, one.at_s),
-                one.fact,
-                wording.clean(one.before),
-                wording.clean(one.after) + (" (new baseline)" if one.resets else ""),
-            )
-            for one in facts
+        yield table(
+            facts,
+            text(_time_title(series), lambda row: _moment_of(series, row.run, row.at_s)),
+            text("Changed", lambda row: row.fact),
+            text("Before", lambda row: row.before),
+            text("After", lambda row: f"{row.after}{' (new baseline)' if row.resets else ''}"),
         )
-        yield Table(Column.texts(_time_title(series), "Changed", "Before", "After"), rows)
     if series.untested:
         yield Sentence(series.untested)
     if series.forecasts:
@@ -140,7 +142,10 @@ def _item(series: SeriesHistory, change: ChangePoint) -> Item:
     details = (
         when,
         *(f"At the same time: {text}" for text in change.simultaneous),
-        *(f"Repetition {one.run}: {one.status}. {one.sentence}" for one in change.repetitions),
+        *(
+            f"Repetition {confirming.run}: {confirming.status}. {confirming.sentence}"
+            for confirming in change.repetitions
+        ),
     )
     step = ""
     if change.status == "suspected" and series.has_times:
@@ -150,19 +155,25 @@ def _item(series: SeriesHistory, change: ChangePoint) -> Item:
     return Item(change.sentence, tone, tuple(map(wording.clean, details)), step)
 
 
-def _chart(series: SeriesHistory, number: int) -> Chart:
+def _chart(series: SeriesHistory, position: int) -> Chart:
     points = series.points
-    head = (*Column.texts(_time_title(series), "Run"), *Column.numbers("Value", "Interval", "n"))
-    rows = [
-        (
-            moment(point.at_s) if series.has_times else str(number_of_run),
-            point.run,
-            *wording.estimate_cells(point.estimate),
-        )
-        for number_of_run, point in enumerate(points, start=1)
-    ]
+    rows = list(enumerate(points, start=1))
     listed = thin(rows, TABLE_ROWS)
-    count = "" if len(listed) == len(rows) else f"{len(listed)} of {len(rows)} runs, evenly spaced"
+    of = "" if len(listed) == len(rows) else f"{len(listed)} of {len(rows)} runs, evenly spaced"
+
+    def runs(some: Sequence[tuple[int, HistoryPoint]], caption: str) -> Table:
+        return table(
+            some,
+            text(
+                _time_title(series), lambda row: moment(row[1].at_s) if series.has_times else row[0]
+            ),
+            text("Run", lambda row: row[1].run),
+            number("Value", lambda row: row[1].estimate),
+            number("Interval", lambda row: wording.interval_text(row[1].estimate)),
+            number("n", lambda row: row[1].estimate.n),
+            caption=caption,
+        )
+
     spark = Spark(
         wording.clean(series.target),
         thin([point.estimate.value for point in points], SPARK_POINTS),
@@ -171,16 +182,12 @@ def _chart(series: SeriesHistory, number: int) -> Chart:
     )
     caption = "Bars are intervals of runs; gaps in time interrupt the line."
     return Chart(
-        f"history-{number}",
+        f"history-{position}",
         "Medians of runs over time",
         _figure(series),
-        Table(head, listed, count),
+        runs(listed, of),
         caption,
-        Table(
-            head,
-            tuple(rows[-BRIEF_ROWS:]),
-            f"Newest {wording.plural(min(BRIEF_ROWS, len(rows)), 'run')}:",
-        ),
+        runs(rows[-BRIEF_ROWS:], f"Newest {wording.plural(min(BRIEF_ROWS, len(rows)), 'run')}:"),
         (spark,) if len(points) > 1 else (),
     )
 
@@ -190,7 +197,7 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     data = []
     for part in _unbroken(series):
         estimates = [point.estimate for point in part]
-        values = [one.value for one in estimates]
+        values = [estimate.value for estimate in estimates]
         hover = [
             f"{_moment_of(series, point.run, point.at_s)}, {point.run}: "
             f"{wording.estimate_text(point.estimate)}"
@@ -205,7 +212,10 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
             line={"color": colour, "width": 1},
             marker={"color": colour, "symbol": symbol, "size": 5},
         )
-        lows, highs = [one.low for one in estimates], [one.high for one in estimates]
+        lows, highs = (
+            [estimate.low for estimate in estimates],
+            [estimate.high for estimate in estimates],
+        )
         if any(end is not None for end in (*lows, *highs)):
             drawn["error_y"] = figures.error_bars(values, lows, highs) | {"color": colour}
         data.append(drawn)
@@ -227,9 +237,10 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
     for change in series.changes:
         x = _x(series, change.run, change.at_s)
         marks.setdefault(x, []).append(change.direction)
-    for one in series.annotations:
-        if one.fact != MACHINE:
-            marks.setdefault(_x(series, one.run, one.at_s), []).append(one.fact)
+    for fact_change in series.annotations:
+        if fact_change.fact != MACHINE:
+            at = _x(series, fact_change.run, fact_change.at_s)
+            marks.setdefault(at, []).append(fact_change.fact)
     for x, labels in marks.items():
         figures.vertical(layout, x, ", ".join(labels), log=False)
     return {"data": data, "layout": layout}
@@ -254,25 +265,23 @@ def _unbroken(series: SeriesHistory) -> list[list[HistoryPoint]]:
 
 
 def _forecast_table(forecasts: Sequence[WeekForecast]) -> Table:
-    rows = tuple(
-        (
-            f"{moment(one.start_s)[:10]} to {moment(one.end_s)[:10]}",
-            one.hours,
-            wording.value_text(one.estimate),
-            wording.interval_text(one.estimate),
-            ""
-            if one.observed_median is None
-            else units.format_value(one.observed_median, one.estimate.unit),
-            f"{one.inside} of {one.observed}" if one.observed else "",
-        )
-        for one in forecasts
-    )
     level = 100 * forecasts[0].estimate.confidence
-    head = (
-        *Column.texts("Week", "Hours (UTC)"),
-        *Column.numbers("Expected", f"{level:g} % interval", "Observed", "Inside"),
+    return table(
+        forecasts,
+        text("Week", lambda row: f"{moment(row.start_s)[:10]} to {moment(row.end_s)[:10]}"),
+        text("Hours (UTC)", lambda row: row.hours),
+        number("Expected", lambda row: row.estimate),
+        number(f"{level:g} % interval", lambda row: wording.interval_text(row.estimate)),
+        number(
+            "Observed",
+            lambda row: (
+                row.observed_median and units.format_value(row.observed_median, row.estimate.unit)
+            ),
+            missing="",
+        ),
+        number("Inside", lambda row: f"{row.inside} of {row.observed}" if row.observed else ""),
+        caption=f"Single measurements expected and observed, {forecasts[0].of}:",
     )
-    return Table(head, rows, f"Single measurements expected and observed, {forecasts[0].of}:")
 
 
 def _back_test(history: History) -> Iterator[Block]:

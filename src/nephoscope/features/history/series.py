@@ -96,8 +96,10 @@ def read(
         if not repetitions and REPETITION in run.labels:
             continue
         try:
-            one = run if isinstance(run, RunMeasurements) else summary_of(run)
-            for entry in entries_of(one, metric, known, confidence, is_merged=window_s is not None):
+            measurements = run if isinstance(run, RunMeasurements) else summary_of(run)
+            for entry in entries_of(
+                measurements, metric, known, confidence, is_merged=window_s is not None
+            ):
                 own = entry.metric
                 if benchmarks and own.benchmark not in benchmarks:
                     continue
@@ -114,19 +116,21 @@ def read(
             "`nephoscope show RUN` prints the metrics of a run.",
         )
     points = _Points(metric, confidence, window_s, notes)
-    series = [one for entries in by_setting.values() for one in _by_target(points, entries)]
+    series = [series for entries in by_setting.values() for series in _by_target(points, entries)]
     wanted = [
-        one
-        for one in series
-        if not targets or {point.target for point in one.points} & set(targets)
+        series
+        for series in series
+        if not targets or {point.target for point in series.points} & set(targets)
     ]
     if by_setting and not wanted:
-        names_there = sorted({point.target for one in series for point in one.points})
+        names_there = sorted({point.target for series in series for point in series.points})
         raise UnknownName(
             f"No run of target {' or '.join(targets)} has the metric '{metric}'.",
             f"Targets with it: {', '.join(names_there)}.",
         )
-    order = sorted(wanted, key=lambda one: (one.benchmark, one.target, factors_key(one.factors)))
+    order = sorted(
+        wanted, key=lambda series: (series.benchmark, series.target, factors_key(series.factors))
+    )
     return order, notes
 
 
@@ -164,7 +168,8 @@ def entries_of(
                 continue
         else:
             known |= {
-                names.percentile_metric(own.metric, own.unit, one) for one in lines.PERCENTILES
+                names.percentile_metric(own.metric, own.unit, percentile)
+                for percentile in lines.PERCENTILES
             }
             quantile = _quantile(own, metric)
             if quantile is None:
@@ -240,20 +245,20 @@ class _Points:
         """Yields the points of entries in order of time."""
         window_s = self.window_s
         if window_s is None:
-            for one in entries:
-                if one.estimate is not None and self._is_known(one, one.estimate):
-                    yield _point([one], one.estimate)
+            for entry in entries:
+                if entry.estimate is not None and self._is_known(entry, entry.estimate):
+                    yield _point([entry], entry.estimate)
             return
         # What was measured before and behind a change of a fact is not merged.
-        for _, group in groupby(entries, key=lambda one: (one.at_s // window_s, one.facts)):
+        for _, group in groupby(entries, key=lambda entry: (entry.at_s // window_s, entry.facts)):
             window = list(group)
             first = window[0]
             try:
-                trials = [trial for one in window for trial in _trials(one.metric)]
+                trials = [trial for entry in window for trial in _trials(entry.metric)]
                 estimate = estimate_of(
                     first.metric,
                     trials,
-                    _unanswered([one.metric for one in window]),
+                    _unanswered([entry.metric for entry in window]),
                     first.quantile,
                     self.metric,
                     self.confidence,
@@ -281,7 +286,7 @@ class _Points:
 def _point(entries: Sequence[_MetricEntry], estimate: Estimate) -> HistoryPoint:
     """Returns the point of a run, or of the runs of a window, which has the name of the first."""
     first = entries[0]
-    steal = [one.steal for one in entries if one.steal is not None]
+    steal = [entry.steal for entry in entries if entry.steal is not None]
     return HistoryPoint(
         first.run,
         first.at_s,
@@ -303,15 +308,15 @@ def _by_target(points_of: _Points, entries: Sequence[_MetricEntry]) -> Iterator[
         by_name.setdefault(entry.metric.target, []).append(entry)
     groups: list[list[_MetricEntry]] = []
     for own in by_name.values():
-        group = next((one for one in groups if _is_renamed(one, own)), None)
+        group = next((group for group in groups if _is_renamed(group, own)), None)
         if group is None:
             groups.append(list(own))
         else:
             group += own
     for group in groups:
-        group.sort(key=lambda one: (one.at_s, one.created_s, one.run))
-        if not have_times([one.at_s for one in group]):
-            group.sort(key=lambda one: (one.created_s, one.run))
+        group.sort(key=lambda entry: (entry.at_s, entry.created_s, entry.run))
+        if not have_times([entry.at_s for entry in group]):
+            group.sort(key=lambda entry: (entry.created_s, entry.run))
         points = tuple(points_of.of(group))
         if not points:
             continue

@@ -44,9 +44,13 @@ def pool_dependence(pairs: Iterable[tuple[WatchedLine, Mapping[AppliedLoad, Pair
         # Metrics of one benchmark come from the same trials and share their noise.
         trials = line.victim.target, line.victim.benchmark
         for load, own in by_load.items():
-            taken = [one.loaded / one.quiet for one in own.triples if one.quiet]
-            after = [one.after / one.before for one in own.triples if one.before and one.after]
-            groups[*trials, load, "loaded"].append(taken)
+            ratios = [triple.loaded / triple.baseline for triple in own.triples if triple.baseline]
+            after = [
+                triple.after / triple.before
+                for triple in own.triples
+                if triple.before and triple.after
+            ]
+            groups[*trials, load, "loaded"].append(ratios)
             groups[*trials, load, "after"].append(after)
     return dependence.shared([values for values in group if values] for group in groups.values())
 
@@ -152,7 +156,7 @@ def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Vari
     baseline: dict[str, float] = {}
     for used, triple in zip(pairs.names, pairs.triples, strict=True):
         # One quiet trial is the one after a load and the one before the next: it counts once.
-        baseline |= dict(zip(used[1:], triple.sides or [triple.quiet], strict=False))
+        baseline |= dict(zip(used[1:], triple.sides or [triple.baseline], strict=False))
     loaded = [triple.loaded for triple in pairs.triples]
     return interference.variation_factor(
         list(baseline.values()), loaded, rounds=len(loaded), confidence=confidence, seed=seed

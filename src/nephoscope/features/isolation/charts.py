@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better
 from nephoscope.features.isolation import tables
-from nephoscope.features.isolation.records import Cell, DoseResponse
+from nephoscope.features.isolation.records import Cell, DosePoint, DoseResponse
 from nephoscope.report import figures, heat_maps, palette, selection, wording
 from nephoscope.report import violins as shapes
-from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report.blocks import Chart, Table
+from nephoscope.report.columns import number, ratio, table, text
 from nephoscope.report.heat_maps import Square
 
 MAX_CHARTS = 6
@@ -38,16 +38,16 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
     for cell in top:
         row, column = row_of(cell), tables.resource_name(cell.resource)
         squares[rows.index(row), columns.index(column)] = _square(cell, row)
-    head = Column.head(("victim", "load"), ("factor", "interval", "n"), ("verdict",))
-    table_rows = tuple(
-        (
-            names[id(cell.victim)],
-            tables.load_name(cell),
-            *wording.ratio_cells(cell.factor, cell.comparison.n_a),
-            cell.comparison.verdict.word,
+
+    def listed(some: Sequence[Cell]) -> Table:
+        return table(
+            some,
+            text("victim", lambda cell: names[id(cell.victim)]),
+            text("load", tables.load_name),
+            *ratio("factor", lambda cell: cell.factor, lambda cell: cell.comparison.n_a),
+            text("verdict", lambda cell: cell.comparison.verdict.word),
         )
-        for cell in cells
-    )
+
     caption = (
         "Slowdown of each victim under load, relative to its baseline; above 1 is worse "
         "for times and rates alike. Squares are coloured where the interval excludes 1; "
@@ -55,14 +55,13 @@ def heat_map(cells: Sequence[Cell]) -> Chart:
         "verdicts are adjusted for all pairs (Holm). Equivalence is decided by the 90 % interval "
         "where the interval shown is at 95 %."
     )
-    of_top = [row for row, cell in zip(table_rows, cells, strict=True) if cell in top]
     return Chart(
         "isolation-map",
         "Slowdown under full load",
         heat_maps.grid(rows, columns, squares),
-        Table(head, table_rows),
+        listed(cells),
         caption,
-        brief=Table(head, tuple(of_top[: tables.MAX_ROWS])),
+        brief=listed([cell for cell in cells if cell in top][: tables.MAX_ROWS]),
     )
 
 
@@ -87,67 +86,66 @@ def _square(cell: Cell, row: str) -> Square:
 
 def responses(heat: Sequence[DoseResponse]) -> list[Chart]:
     """A figure for each victim that responds at all: factor over what the load reached."""
-    groups = group_by(heat, lambda one: id(one.victim))
-    names = tables.victim_names([one.victim for one in heat])
+    groups = group_by(heat, lambda response: id(response.victim))
+    names = tables.victim_names([response.victim for response in heat])
     charts = []
-    for number, own in enumerate(groups.values()):
-        if all(one.response.word == "flat" for one in own):
+    for position, own in enumerate(groups.values()):
+        if all(response.response.word == "flat" for response in own):
             continue
-        shown = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
-        charts.append(_responses(names[id(own[0].victim)], shown, len(own), number))
+        drawn = sorted(own, key=_reach, reverse=True)[: selection.MAX_CURVES]
+        charts.append(_responses(names[id(own[0].victim)], drawn, len(own), position))
     return charts[:MAX_CHARTS]
 
 
-def _reach(one: DoseResponse) -> float:
-    return max((point.factor.value for point in one.points if point.factor), default=0.0)
+def _reach(response: DoseResponse) -> float:
+    return max((point.factor.value for point in response.points if point.factor), default=0.0)
 
 
-def _responses(name: str, drawn: Sequence[DoseResponse], of: int, number: int) -> Chart:
-    curves, rows = [], []
-    for one in drawn:
-        label = tables.resource_name(one.resource) + tables.concurrent(one.neighbours)
-        points = [point for point in one.points if point.factor is not None]
-        at = [point.achieved.value if point.achieved else point.asked for point in points]
-        kept = [wording.plain(point.factor) for point in points if point.factor]
+def _responses(name: str, drawn: Sequence[DoseResponse], of: int, position: int) -> Chart:
+    curves: list[figures.Curve] = []
+    rows: list[tuple[str, DosePoint]] = []
+    for item in drawn:
+        label = tables.resource_name(item.resource) + tables.concurrent(item.neighbours)
+        points = [point for point in item.points if point.factor is not None]
+        at = [point.achieved.value if point.achieved else point.requested for point in points]
+        point_factors = [wording.plain(point.factor) for point in points if point.factor]
         hover = [
             (
-                f"{label}, requested {100 * point.asked:g} %, achieved {100 * x:.3g} %: "
+                f"{label}, requested {100 * point.requested:g} %, achieved {100 * x:.3g} %: "
                 f"{wording.estimate_text(factor)}"
             )
-            for point, x, factor in zip(points, at, kept, strict=True)
+            for point, x, factor in zip(points, at, point_factors, strict=True)
         ]
         curves.append(
             figures.Curve(
                 label,
                 (0.0, *at),
-                (1.0, *(factor.value for factor in kept)),
-                (None, *(factor.low for factor in kept)),
-                (None, *(factor.high for factor in kept)),
+                (1.0, *(factor.value for factor in point_factors)),
+                (None, *(factor.low for factor in point_factors)),
+                (None, *(factor.high for factor in point_factors)),
                 ("baseline: 1 by definition", *hover),
             )
         )
-        rows += [
-            (
-                label,
-                f"{100 * point.asked:g} %",
-                "–" if point.achieved is None else wording.estimate_text(point.achieved),
-                *wording.ratio_cells(factor),
-            )
-            for point, factor in zip(points, kept, strict=True)
-        ]
+        rows += [(label, point) for point in points]
     x = figures.Axis("achieved load intensity", "ratio", from_zero=True)
     figure = figures.lines(curves, x, figures.Axis("slowdown", "none"), height=380)
     figure["layout"].setdefault("shapes", []).append(
         figures.horizontal(1.0) | {"line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"}}
     )
     figure["layout"]["showlegend"] = True
-    head = (Column("load"), *Column.numbers("requested", "achieved", "factor", "interval", "n"))
+    data = table(
+        rows,
+        text("load", lambda row: row[0]),
+        number("requested", lambda row: f"{100 * row[1].requested:g} %"),
+        number("achieved", lambda row: row[1].achieved and wording.estimate_text(row[1].achieved)),
+        *ratio("factor", lambda row: row[1].factor),
+    )
     more = f" Shows the {len(drawn)} largest of {of} factors." if len(drawn) < of else ""
     return Chart(
-        f"isolation-dose-{number}",
+        f"isolation-dose-{position}",
         f"{name} by load intensity",
         figure,
-        Table(head, tuple(rows)),
+        data,
         f"Slowdown relative to the baseline (1) with its interval; above 1 is worse.{more}",
         repeats=True,
     )
@@ -160,12 +158,12 @@ def violins(cells: Sequence[Cell]) -> list[Chart]:
     hurt = [own for own in groups.values() if any(cell.excludes_one for cell in own)]
     hurt.sort(key=lambda own: -max(cell.factor.value if cell.factor else 0 for cell in own))
     return [
-        _violins(names[id(own[0].victim)], own, number)
-        for number, own in enumerate(hurt[:MAX_CHARTS])
+        _violins(names[id(own[0].victim)], own, position)
+        for position, own in enumerate(hurt[:MAX_CHARTS])
     ]
 
 
-def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
+def _violins(name: str, cells: Sequence[Cell], position: int) -> Chart:
     victim = cells[0].victim
     groups = [
         shapes.ViolinGroup(tables.load_name(cell), phase, tuple(values))
@@ -178,21 +176,20 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
     ]
     axis = figures.Axis(wording.metric_name(victim.metric), victim.unit)
     better = "higher" if victim.better is Better.HIGHER else "lower"
-    head = (*Column.texts("load", "phase"), *Column.numbers("minimum", "median", "maximum", "n"))
-    rows = tuple(
-        (
-            one.place,
-            one.phase,
-            *(units.format_value(of(one.values), victim.unit) for of in (min, median, max)),
-            str(len(one.values)),
-        )
-        for one in groups
+    data = table(
+        groups,
+        text("load", lambda row: row.place),
+        text("phase", lambda row: row.phase),
+        number("minimum", lambda row: min(row.values), victim.unit),
+        number("median", lambda row: median(row.values), victim.unit),
+        number("maximum", lambda row: max(row.values), victim.unit),
+        number("n", lambda row: len(row.values)),
     )
     return Chart(
-        f"isolation-around-{number}",
+        f"isolation-around-{position}",
         f"{name}: baseline, loaded, recovery",
         shapes.violins(list(map(tables.load_name, cells)), phases_there, groups, axis),
-        Table(head, rows),
+        data,
         f"Each point is one trial; {better} is better. Boxes span the quartiles with a "
         "line at the median. Outlines show the density and end at the extreme values.",
         repeats=True,
@@ -201,10 +198,10 @@ def _violins(name: str, cells: Sequence[Cell], number: int) -> Chart:
 
 def _phases(cell: Cell) -> dict[str, list[float]]:
     sides = {
-        BEFORE: [one.before for one in cell.rounds if one.before is not None],
-        DURING: [one.loaded for one in cell.rounds],
-        AFTER: [one.after for one in cell.rounds if one.after is not None],
+        BEFORE: [triple.before for triple in cell.rounds if triple.before is not None],
+        DURING: [triple.loaded for triple in cell.rounds],
+        AFTER: [triple.after for triple in cell.rounds if triple.after is not None],
     }
     if sides[BEFORE] or sides[AFTER]:
         return sides
-    return {BASELINE: [one.quiet for one in cell.rounds], DURING: sides[DURING]}
+    return {BASELINE: [triple.baseline for triple in cell.rounds], DURING: sides[DURING]}

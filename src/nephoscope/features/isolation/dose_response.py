@@ -194,9 +194,9 @@ def respond(
     """
     table, levels = np.asarray(factors, dtype=np.float64), clean(requested, least=0)
     if table.ndim != 2 or table.shape[1] < LEAST_DOSES or not len(table):
-        found = 0 if table.ndim != 2 else table.shape[1]
+        levels_n = 0 if table.ndim != 2 else table.shape[1]
         text = (
-            f"{found} load levels (with the baseline) cannot show a shape; measure at least "
+            f"{levels_n} load levels (with the baseline) cannot show a shape; measure at least "
             f"{LEAST_DOSES}."
         )
         return Response("too few", text, None, None)

@@ -42,7 +42,7 @@ def responses(
 def _response(
     line: WatchedLine, resource: str, neighbours: int, cells: Sequence[Cell], run: AnalysedTrials
 ) -> DoseResponse:
-    by_round = [{one.round: one for one in cell.rounds} for cell in cells]
+    by_round = [{triple.round: triple for triple in cell.rounds} for cell in cells]
     rounds = sorted(set.intersection(*(set(own) for own in by_round)))
     better = line.victim.better
     factors = np.array(
@@ -74,8 +74,8 @@ def _reached(cells: Sequence[Cell], rounds: Sequence[int], run: AnalysedTrials) 
     columns = [np.zeros(len(rounds))]
     for cell in cells:
         means = {
-            one.round: statistics.fmean(run.achieved[trial])
-            for one, trial in zip(cell.rounds, cell.trials, strict=True)
+            triple.round: statistics.fmean(run.achieved[trial])
+            for triple, trial in zip(cell.rounds, cell.trials, strict=True)
             if run.achieved.get(trial)
         }
         if not means.keys() >= set(rounds):
@@ -87,9 +87,9 @@ def _reached(cells: Sequence[Cell], rounds: Sequence[int], run: AnalysedTrials) 
 def _i_qos(cells: Sequence[Cell], confidence: float) -> Estimate | None:
     """Krebs' metric from the lowest load to the highest, paired by round."""
     low, high = cells[0], cells[-1]
-    loads = [one.achieved.value if one.achieved else one.intensity for one in (low, high)]
+    loads = [cell.achieved.value if cell.achieved else cell.intensity for cell in (low, high)]
     better = low.victim.better
-    a, b = ({one.round: one.loaded for one in cell.rounds} for cell in (low, high))
+    a, b = ({triple.round: triple.loaded for triple in cell.rounds} for cell in (low, high))
     if not a.keys() & b.keys() or min(loads) <= 0:
         return None
     try:
@@ -123,7 +123,7 @@ def indices(cells: Sequence[Cell], run: AnalysedTrials) -> list[Index]:
             )
         )
     best: dict[tuple[str, str, int], int] = {}
-    for index in sorted(result, key=lambda one: (not one.own, one.index.value)):
+    for index in sorted(result, key=lambda index: (not index.own, index.index.value)):
         best.setdefault((index.victim.target, index.resource, index.neighbours), id(index))
     return [replace(index, chosen=id(index) in best.values()) for index in result]
 

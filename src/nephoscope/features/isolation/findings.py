@@ -11,7 +11,7 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate, Finding, Severity
 from nephoscope.core.naming import full_name
-from nephoscope.features.isolation.records import KEPT, Cell, Isolation
+from nephoscope.features.isolation.records import UNHARMED_VERDICTS, Cell, Isolation
 from nephoscope.stats.attribution import SlowdownCause
 from nephoscope.stats.interference import turned
 from nephoscope.stats.statistics.values import percent
@@ -41,9 +41,9 @@ _ANY_NEXT = "Plan with the lower end of the remaining performance, or request a 
 
 def _cells(case: TargetEvidence) -> list[Any]:
     """Returns the cells of this target without the idle control."""
-    found = case.part(Isolation)
-    cells = found.cells if found is not None else ()
-    return [one for one in cells if one.victim.target == case.target and one.resource != "idle"]
+    isolation = case.part(Isolation)
+    cells = isolation.cells if isolation is not None else ()
+    return [cell for cell in cells if cell.victim.target == case.target and cell.resource != "idle"]
 
 
 def _words(resource: str) -> str:
@@ -76,7 +76,7 @@ def _loss_text(cell: Any) -> str:
     return text[0].upper() + text[1:]
 
 
-def taken(case: TargetEvidence) -> Answers:
+def losses(case: TargetEvidence) -> Answers:
     """Yields what victims lose, the worst first; of each victim and resource the greatest loss."""
     worst: dict[tuple[Any, ...], Any] = {}
     for cell in _cells(case):
@@ -129,11 +129,11 @@ def not_back(case: TargetEvidence) -> Answers:
 
 def false_alarms(case: TargetEvidence) -> Answers:
     """An idle neighbour that seems to take something: the experiment sees what is not there."""
-    found = case.part(Isolation)
-    idle = found.idle if found is not None else None
-    if found is None or idle is None or idle.share is None or "too many" not in idle.sentence:
+    isolation = case.part(Isolation)
+    idle = isolation.idle if isolation is not None else None
+    if isolation is None or idle is None or idle.share is None or "too many" not in idle.sentence:
         return
-    if not any(one.victim.target == case.target for one in found.cells):
+    if not any(cell.victim.target == case.target for cell in isolation.cells):
         return
     yield Finding(
         "idle_interference",
@@ -148,7 +148,7 @@ def false_alarms(case: TargetEvidence) -> Answers:
 def kept_apart(case: TargetEvidence) -> Answers:
     """Nothing is lost beyond the margin, and it was looked for."""
     cells = [cell for cell in _cells(case) if cell.has_interval]
-    if not cells or not all(cell.comparison.verdict.word in KEPT for cell in cells):
+    if not cells or not all(cell.comparison.verdict.word in UNHARMED_VERDICTS for cell in cells):
         return
     largest = max(cells, key=lambda cell: _bound(cell).high or 0.0)
     bound = _bound(largest)
@@ -171,4 +171,4 @@ def _bound(cell: Cell) -> Estimate:
     return bound
 
 
-RULES = (taken, not_back, false_alarms, kept_apart)
+RULES = (losses, not_back, false_alarms, kept_apart)

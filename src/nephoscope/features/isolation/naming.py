@@ -148,7 +148,9 @@ def name(
     spread: by canary, how much its scaled effect differs among references of one resource
     (`spread_of`, from these references when not given).
     """
-    known = {canary: one for canary, one in effects.items() if canary in CANARIES}
+    known = {
+        canary: measured_effect for canary, measured_effect in effects.items() if canary in CANARIES
+    }
     if not known or not references:
         return NamedResource(UNCLEAR, "No victim was measured that has a reference signature.")
     lost = tuple(canary for canary in CANARIES if canary in known and known[canary].sure)
@@ -198,21 +200,19 @@ def _alike(
 ) -> list[str]:
     """The other resources that could as well be meant, as far as these canaries tell."""
     nearest = ranked[0][0]
-    others = {word for distance, word in ranked if word != best and distance < nearest + NEAR}
-    own = [one for one in references if one.resource == best]
+    near_words = {word for distance, word in ranked if word != best and distance < nearest + NEAR}
+    own = [reference for reference in references if reference.resource == best]
 
-    def apart(one: Reference, other: Reference) -> float:
-        shared = (c for c in measured if c in one.effects and c in other.effects)
-        gaps = (
-            abs(_scale(one.effects[c]) - _scale(other.effects[c])) / _unit(spread, c)
-            for c in shared
-        )
+    def apart(a: Reference, b: Reference) -> float:
+        shared = (c for c in measured if c in a.effects and c in b.effects)
+        gaps = (abs(_scale(a.effects[c]) - _scale(b.effects[c])) / _unit(spread, c) for c in shared)
         return max(gaps, default=0.0)
 
     return sorted(
         word
-        for word in others
-        if min(apart(one, x) for one in own for x in references if x.resource == word) < ALIKE
+        for word in near_words
+        if min(apart(reference, x) for reference in own for x in references if x.resource == word)
+        < ALIKE
     )
 
 
@@ -221,10 +221,10 @@ def spread_of(references: Sequence[Reference]) -> dict[str, float]:
     (pooled)."""
     out = {}
     for canary in CANARIES:
-        known = (one for one in references if canary in one.effects)
+        known = (reference for reference in references if canary in reference.effects)
         squares, degrees = 0.0, 0
-        for own in group_by(known, lambda one: one.resource).values():
-            values = [_scale(one.effects[canary]) for one in own]
+        for own in group_by(known, lambda reference: reference.resource).values():
+            values = [_scale(reference.effects[canary]) for reference in own]
             mean = sum(values) / len(values)
             squares += sum((value - mean) ** 2 for value in values)
             degrees += len(values) - 1

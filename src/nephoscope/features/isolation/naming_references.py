@@ -50,8 +50,8 @@ switches    0.68 0.68 2.11 -0.17 -0.11 0.00 0.00 0.00 0.44 0.88 0.76 0.00 0.00 0
 
 def _reference(row: str) -> Reference:
     resource, *cells = row.split()
-    given = zip(CANARIES, cells, strict=True)
-    return Reference(resource, {name: float(v) for name, v in given if v != "-"})
+    cells_by_canary = zip(CANARIES, cells, strict=True)
+    return Reference(resource, {name: float(v) for name, v in cells_by_canary if v != "-"})
 
 
 REFERENCES: tuple[Reference, ...] = tuple(map(_reference, _TABLE.split("\n")[1:-1]))

@@ -39,8 +39,10 @@ def assign_cpus(
     if not rest:
         sentence = "Only one CPU is available here, so victim and neighbours share it."
         return CpuAssignment(victim, (victim,) * neighbours, (sentence,))
-    given = tuple(rest[number % len(rest)] for number in range(neighbours))
-    return CpuAssignment(victim, given, tuple(_warnings(victim, given, rest, cores)))
+    aggressor_cpus = tuple(rest[number % len(rest)] for number in range(neighbours))
+    return CpuAssignment(
+        victim, aggressor_cpus, tuple(_warnings(victim, aggressor_cpus, rest, cores))
+    )
 
 
 def _warnings(

@@ -218,7 +218,7 @@ def _aggressors(request: IsolationRequest, known: Catalog) -> tuple[list[str], l
     return [*available, IDLE], warnings
 
 
-def _require(resource: resources.Resource, known: Catalog) -> None:
+def _require(resource: resources.SharedResource, known: Catalog) -> None:
     lacking = resources.missing(resource, known)
     if lacking:
         raise Lacking(
@@ -287,8 +287,10 @@ def _idle_once(
     """The control that does nothing needs no levels: only the last of each stays."""
     if IDLE not in aggressors:
         return []
-    few: list[dict[str, Any]] = [{"resource": IDLE, "intensity": one} for one in intensities[:-1]]
-    return few + [{"resource": IDLE, "neighbours": one} for one in counts[:-1]]
+    few: list[dict[str, Any]] = [
+        {"resource": IDLE, "intensity": intensity} for intensity in intensities[:-1]
+    ]
+    return few + [{"resource": IDLE, "neighbours": count} for count in counts[:-1]]
 
 
 def _background(name: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ Pairing = Literal["adjacent baseline trials", "baseline trials of the round"]
 BY_NEIGHBOUR: Pairing = "adjacent baseline trials"
 BY_ROUND: Pairing = "baseline trials of the round"
 
-KEPT = ("equivalent", "different but negligible", "better")
+UNHARMED_VERDICTS = ("equivalent", "different but negligible", "better")
 """Verdicts that exclude a loss beyond the margin."""
 
 
@@ -86,9 +86,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class DosePoint:
-    """One dose: what was asked and reached of full load (0..1), and the factor there."""
+    """One dose: what was requested and reached of full load (0..1), and the factor there."""
 
-    asked: float
+    requested: float
     achieved: Estimate | None
     factor: Estimate | None
 
@@ -142,7 +142,7 @@ class IdleControl:
 
 
 @dataclass(frozen=True, slots=True)
-class QuietDrift:
+class BaselineDrift:
     """Drift of a victim's quiet trials over the run."""
 
     victim: VictimLine
@@ -181,6 +181,6 @@ class Isolation:
     responses: tuple[DoseResponse, ...]
     indices: tuple[Index, ...]
     idle: IdleControl | None
-    drifts: tuple[QuietDrift, ...]
+    drifts: tuple[BaselineDrift, ...]
     named: tuple[NamedLoad, ...]
     notes: tuple[str, ...]

@@ -88,13 +88,13 @@ def _of_the_kernel(cell: Cell, records: Mapping[str, TrialRecord]) -> dict[str, 
     out = {}
     for canary, key in _COUNTED.items():
         rates = [
-            [naming.KERNEL_FLOORS[canary] + float(one.counters[key]) for one in side]
+            [naming.KERNEL_FLOORS[canary] + float(record.counters[key]) for record in side]
             for side in sides
-            if all(one.counters.get(key) is not None for one in side)
+            if all(record.counters.get(key) is not None for record in side)
         ]
-        found = naming.effect(*rates) if len(rates) == len(sides) else None
-        if found is not None:
-            out[canary] = found
+        effect = naming.effect(*rates) if len(rates) == len(sides) else None
+        if effect is not None:
+            out[canary] = effect
     return out
 
 

@@ -16,11 +16,11 @@ from nephoscope.features.experiments.records import SUSPICIOUS
 from nephoscope.features.isolation import cells as isolation_cells
 from nephoscope.features.isolation import doses, money, recovery, resource_names, trial_pairs
 from nephoscope.features.isolation.records import (
+    BaselineDrift,
     Cell,
     DoseResponse,
     IdleControl,
     Isolation,
-    QuietDrift,
 )
 from nephoscope.features.isolation.trial_pairs import AnalysedTrials, WatchedLine
 from nephoscope.measure.plans import resources
@@ -33,7 +33,7 @@ def analyse(data: RunData) -> Isolation:
     """Returns the losses of every victim beside every load of a run with the factor `resource`."""
     confidence = data.confidence
     run = AnalysedTrials(
-        records={one.key.name: one for one in data.records if one.key.round > 0},
+        records={record.key.name: record for record in data.records if record.key.round > 0},
         distributions=data.distributions,
         achieved=trial_pairs.achieved(data.values),
         shares=trial_pairs.shares(data.values),
@@ -47,11 +47,13 @@ def analyse(data: RunData) -> Isolation:
     pairs = [(line, isolation_cells.pairs_by_load(line, run)) for line in lines]
     prior = isolation_cells.pool_dependence(pairs)
     for line, by_load in pairs:
-        found = isolation_cells.cells(line, by_load, run, prior, notes)
-        cells += found
-        responses += doses.responses(line, found, run, notes)
+        line_cells = isolation_cells.cells(line, by_load, run, prior, notes)
+        cells += line_cells
+        responses += doses.responses(line, line_cells, run, notes)
     cells = isolation_cells.corrected(cells, confidence)
-    prices = {str(one["name"]): as_number(one.get("per_hour")) for one in data.manifest.targets}
+    prices = {
+        str(target["name"]): as_number(target.get("per_hour")) for target in data.manifest.targets
+    }
     cells = [_with_loss(cell, prices.get(cell.victim.target)) for cell in cells]
     if not cells:
         notes.append(
@@ -96,7 +98,7 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
     return IdleControl(len(decided), outside, share, text)
 
 
-def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[QuietDrift]:
+def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[BaselineDrift]:
     """One value a round: quiet trials of one round share its luck and would feign a trend."""
     for line in lines:
         rounds = trial_pairs.baseline_by_round(line, run.records).values()
@@ -106,4 +108,4 @@ def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[Quiet
             better=line.victim.better,
             confidence=run.confidence,
         )
-        yield QuietDrift(line.victim, drift)
+        yield BaselineDrift(line.victim, drift)

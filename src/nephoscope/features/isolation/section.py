@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nephoscope.core.model import RunResult
 from nephoscope.features.isolation import charts, tables
-from nephoscope.features.isolation.records import KEPT, Cell, Isolation, QuietDrift
+from nephoscope.features.isolation.records import UNHARMED_VERDICTS, BaselineDrift, Cell, Isolation
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Item, Section, Sentence, Tile, items
 from nephoscope.report.sections.excluded_trials import settings_without_results
@@ -57,8 +57,8 @@ def headline(result: RunResult) -> list[Tile]:
     return tiles
 
 
-def _lead(found: Isolation) -> str:
-    cells = [cell for cell in found.cells if not tables.is_idle(cell)]
+def _lead(isolation: Isolation) -> str:
+    cells = [cell for cell in isolation.cells if not tables.is_idle(cell)]
     if not cells:
         return "No round has both a baseline and a loaded trial of the same victim."
     hurt = [cell for cell in cells if cell.comparison.verdict.word == "worse"]
@@ -67,7 +67,7 @@ def _lead(found: Isolation) -> str:
         "baseline in the same round: "
     )
     if not hurt:
-        unharmed = sum(cell.comparison.verdict.word in KEPT for cell in cells)
+        unharmed = sum(cell.comparison.verdict.word in UNHARMED_VERDICTS for cell in cells)
         return (
             f"{head}none is shown to lose more than the margin "
             f"(shown not to: {unharmed}, undecided: {len(cells) - unharmed})."
@@ -92,18 +92,18 @@ def _warnings(isolation: Isolation) -> Iterator[Item]:
         share = isolation.idle.share
         details = (f"share: {wording.estimate_text(share)}",) if share else ()
         yield Item(isolation.idle.sentence, "warning" if bad else "info", details)
-    moved = [one for one in isolation.drifts if one.drift.word == "drifts"]
+    moved = [drift for drift in isolation.drifts if drift.drift.word == "drifts"]
     if moved:
         yield Item(
             f"The baseline drifted during the run for {wording.plural(len(moved), 'victim')}. "
             "Linear drift over three trials cancels in the factors; other drift widens their "
             "intervals.",
             "notice",
-            tuple(_drift(one) for one in moved[:8]),
+            tuple(_drift(drift) for drift in moved[:8]),
         )
 
 
-def _drift(drift: QuietDrift) -> str:
+def _drift(drift: BaselineDrift) -> str:
     ratio = drift.drift.ratio
     text = wording.estimate_text(wording.plain(ratio)) if ratio else "unknown"
     return f"{tables.victim_name(drift.victim)}: end over beginning {text}, above 1 is worse"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate
@@ -11,7 +11,8 @@ from nephoscope.features.isolation import money
 from nephoscope.features.isolation.records import Cell, DoseResponse, Index, NamedLoad, VictimLine
 from nephoscope.measure.plans.resources import IDLE, RESOURCES
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table
+from nephoscope.report.blocks import Block, Heading, Sentence, Table
+from nephoscope.report.columns import number, ratio, table, text
 
 MAX_ROWS = 80
 """Lines of one table; the others are in result.json."""
@@ -71,27 +72,23 @@ def one_cell(estimate: Estimate | None) -> str:
 def factors(cells: Sequence[Cell]) -> Table:
     """Everything that was estimated of each cell, folded away on the page."""
     names = victim_names([cell.victim for cell in cells])
-    head = Column.head(
-        ("victim", "load"),
-        ("lost", "achieved", "of means", "of p99", "of variation"),
-        ("verdict", "attributed to"),
-    )
-    rows = tuple(
-        (
-            names[id(cell.victim)],
-            load_name(cell),
-            money.lost_text(cell),
-            "–" if cell.achieved is None else wording.value_text(cell.achieved),
-            one_cell(cell.factor_mean),
-            one_cell(cell.factor_p99),
-            one_cell(cell.variation.cv or cell.variation.robust),
-            cell.comparison.verdict.word,
-            cell.attribution.word.value if cell.attribution else "–",
-        )
-        for cell in cells[:MAX_ROWS]
-    )
     more = f"; {len(cells) - MAX_ROWS} more in result.json" if len(cells) > MAX_ROWS else ""
-    return Table(head, rows, f"All slowdown factors{more}", collapsed=True)
+    return table(
+        cells[:MAX_ROWS],
+        text("victim", lambda cell: names[id(cell.victim)]),
+        text("load", load_name),
+        number("lost", money.lost_text),
+        number("achieved", lambda cell: cell.achieved),
+        number("of means", lambda cell: one_cell(cell.factor_mean)),
+        number("of p99", lambda cell: one_cell(cell.factor_p99)),
+        number("of variation", lambda cell: one_cell(cell.variation.cv or cell.variation.robust)),
+        text("verdict", lambda cell: cell.comparison.verdict.word),
+        text(
+            "attributed to", lambda cell: cell.attribution.word.value if cell.attribution else "–"
+        ),
+        caption=f"All slowdown factors{more}",
+        collapsed=True,
+    )
 
 
 def recovery(cells: Sequence[Cell]) -> list[Block]:
@@ -100,103 +97,97 @@ def recovery(cells: Sequence[Cell]) -> list[Block]:
     if not recovered:
         return []
     names = victim_names([cell.victim for cell in recovered])
-    head = Column.head(("victim", "load"), ("after / before", "interval", "n"), ("verdict",))
     order = {"not recovered": 0, "undecided": 1, "better after": 2, "recovered": 3}
     ranked = sorted(recovered, key=lambda cell: order.get(cell.recovery.word, 4))
-    rows = tuple(
-        (
-            names[id(cell.victim)],
-            load_name(cell),
-            *wording.ratio_cells(cell.recovery.ratio),
-            cell.recovery.word,
-        )
-        for cell in ranked[:MAX_ROWS]
+    rows = table(
+        ranked[:MAX_ROWS],
+        text("victim", lambda cell: names[id(cell.victim)]),
+        text("load", load_name),
+        *ratio("after / before", lambda cell: cell.recovery.ratio),
+        text("verdict", lambda cell: cell.recovery.word),
     )
-    text = (
+    explanation = (
         "Baseline after the load relative to the baseline before it; above 1 is worse. "
         "Recovered means equivalent within the margin, by the interval of the equivalence test "
         "(90 % where the interval shown is at 95 %)."
     )
-    return [Heading("Recovery after the load"), Sentence(text, roomy=True), Table(head, rows)]
+    return [Heading("Recovery after the load"), Sentence(explanation, roomy=True), rows]
 
 
-def responses(found: Sequence[DoseResponse]) -> list[Block]:
+def responses(curves: Sequence[DoseResponse]) -> list[Block]:
     """Word, slope, test and Krebs' metric of each victim and resource."""
-    names = victim_names([one.victim for one in found])
-    head = (
-        *Column.head(("victim", "load", "response"), ("slope", "interval", "n")),
-        *(Column(title, True, roomy=True) for title in ("p", "I_QoS")),
+    names = victim_names([curve.victim for curve in curves])
+    rows = table(
+        curves[:MAX_ROWS],
+        text("victim", lambda row: names[id(row.victim)]),
+        text("load", lambda row: resource_name(row.resource) + concurrent(row.neighbours)),
+        text("response", lambda row: row.response.word),
+        *ratio("slope", lambda row: row.response.slope),
+        number("p", lambda row: row.response.trend and f"{row.response.trend.p:.2g}", roomy=True),
+        number("I_QoS", lambda row: one_cell(row.i_qos), roomy=True),
     )
-    rows = tuple(
-        (
-            names[id(one.victim)],
-            resource_name(one.resource) + concurrent(one.neighbours),
-            one.response.word,
-            *wording.ratio_cells(one.response.slope),
-            f"{one.response.trend.p:.2g}" if one.response.trend else "–",
-            one_cell(one.i_qos),
-        )
-        for one in found[:MAX_ROWS]
-    )
-    text = (
+    explanation = (
         "Slope: change of the factor from no load to full load (Theil-Sen within each "
         "round). p: Page's test for a trend over load levels. I_QoS: relative loss per "
         "relative increase of the load from its lowest to its highest level; 0 is isolated."
     )
-    return [Heading("Dose-response"), Sentence(text, roomy=True), Table(head, rows)]
+    return [Heading("Dose-response"), Sentence(explanation, roomy=True), rows]
 
 
-def indices(found: Sequence[Index]) -> list[Block]:
+def indices(every_index: Sequence[Index]) -> list[Block]:
     """The index of each resource, by the victim that stands for it; the others folded away."""
-    names = victim_names([one.victim for one in found])
-    head = Column.head(("resource",), ("index", "interval", "n"), ("by",))
-    head += Column.numbers("fairness (Jain)")
-    chosen = sorted((one for one in found if one.chosen), key=lambda one: one.index.value)
-    text = (
+    names = victim_names([index.victim for index in every_index])
+
+    def listed(some: Sequence[Index], caption: str = "") -> Table:
+        return table(
+            some,
+            text("resource", lambda row: resource_name(row.resource) + concurrent(row.neighbours)),
+            *ratio("index", lambda row: row.index),
+            text("by", lambda row: names[id(row.victim)] + ("" if row.own else " *")),
+            number("fairness (Jain)", lambda row: one_cell(row.jain)),
+            caption=caption,
+            collapsed=bool(caption),
+        )
+
+    chosen = sorted(
+        (index for index in every_index if index.chosen), key=lambda index: index.index.value
+    )
+    explanation = (
         "1: full load causes no slowdown. 0: the slowdown equals fair sharing with that "
         "number of neighbours. Below 0: the victim gets less than its fair share. Computed "
         "from the victim of the same resource if measured, otherwise (*) from the victim "
         "with the largest loss."
     )
-    rest = [one for one in found if not one.chosen]
+    rest = [index for index in every_index if not index.chosen]
     blocks: list[Block] = [
         Heading("Isolation index"),
-        Sentence(text, roomy=True),
-        Table(head, tuple(_index(one, names) for one in chosen)),
+        Sentence(explanation, roomy=True),
+        listed(chosen),
     ]
     if rest:
-        rows = tuple(_index(one, names) for one in rest[:MAX_ROWS])
-        blocks.append(Table(head, rows, "Isolation index of the other victims", collapsed=True))
+        blocks.append(listed(rest[:MAX_ROWS], "Isolation index of the other victims"))
     return blocks
 
 
-def _index(index: Index, names: Mapping[int, str]) -> tuple[str, ...]:
-    mark = "" if index.own else " *"
-    return (
-        resource_name(index.resource) + concurrent(index.neighbours),
-        *wording.ratio_cells(index.index),
-        names[id(index.victim)] + mark,
-        one_cell(index.jain),
-    )
-
-
-def named(found: Sequence[NamedLoad]) -> list[Block]:
+def named(loads: Sequence[NamedLoad]) -> list[Block]:
     """The resource that the victims' losses name, beside the one that was taken."""
-    head = Column.texts("loaded resource", "identified as", "correct", "affected victims")
-    rows = tuple(
-        (
-            wording.clean(
-                f"{one.resource} at {100 * one.intensity:g} %{concurrent(one.neighbours)}"
-            ),
-            wording.clean(one.word),
-            "yes" if one.word == ("none" if one.resource == IDLE else one.resource) else "no",
-            wording.clean(", ".join(one.lost) or "nothing"),
-        )
-        for one in found[:MAX_ROWS]
+
+    def is_correct(load: NamedLoad) -> bool:
+        return load.word == ("none" if load.resource == IDLE else load.resource)
+
+    rows = table(
+        loads[:MAX_ROWS],
+        text(
+            "loaded resource",
+            lambda row: f"{row.resource} at {100 * row.intensity:g} %{concurrent(row.neighbours)}",
+        ),
+        text("identified as", lambda row: row.word),
+        text("correct", is_correct),
+        text("affected victims", lambda row: ", ".join(row.lost) or "nothing"),
     )
-    text = (
+    explanation = (
         "The pattern of losses identifies the contended resource without knowledge of the "
         "load. docs/explanation/naming-accuracy.md states how often the identification is "
         "correct."
     )
-    return [Heading("Identified resource"), Sentence(text, roomy=True), Table(head, rows)]
+    return [Heading("Identified resource"), Sentence(explanation, roomy=True), rows]

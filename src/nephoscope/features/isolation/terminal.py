@@ -42,9 +42,9 @@ def text(result: RunResult) -> str:
     more = [f"… and {len(odd) - MOST_ODD} more (--json)."] if len(odd) > MOST_ODD else []
     lists = {
         _about_money(isolation): [_lost(cell) for cell in isolation.cells if cell.lost],
-        "Dose-response": [_dose(one) for one in isolation.responses],
+        "Dose-response": [_dose(response) for response in isolation.responses],
         "Isolation index (1: no slowdown, 0: slowdown of fair sharing)": _indices(isolation),
-        "Named": [one.sentence for one in isolation.named],
+        "Named": [named.sentence for named in isolation.named],
         "Control": [isolation.idle.sentence] if isolation.idle else [],
         "Without results": wording.excluded_rows(result),
         "Odd": [*odd[:MOST_ODD], *more],
@@ -99,24 +99,25 @@ def _factor(factor: Estimate | None) -> tuple[str, str]:
     return value, interval
 
 
-def _dose(one: DoseResponse) -> str:
-    several = f" x {one.neighbours}" if one.neighbours > 1 else ""
-    return f"{one.victim.benchmark} with load on {one.resource}{several}: {one.response.sentence}"
+def _dose(response: DoseResponse) -> str:
+    several = f" x {response.neighbours}" if response.neighbours > 1 else ""
+    load = f"load on {response.resource}{several}"
+    return f"{response.victim.benchmark} with {load}: {response.response.sentence}"
 
 
-def _indices(found: Isolation) -> list[str]:
+def _indices(isolation: Isolation) -> list[str]:
     return [
-        f"{one.resource}: {' '.join(_factor(one.index))} (by {one.victim.benchmark})"
-        for one in found.indices
-        if one.chosen
+        f"{index.resource}: {' '.join(_factor(index.index))} (by {index.victim.benchmark})"
+        for index in isolation.indices
+        if index.chosen
     ]
 
 
 def _odd(isolation: Isolation) -> list[str]:
     drifting = [
-        f"{one.victim.benchmark}: the baseline drifts during the run."
-        for one in isolation.drifts
-        if one.drift.word == "drifts"
+        f"{drift.victim.benchmark}: the baseline drifts during the run."
+        for drift in isolation.drifts
+        if drift.drift.word == "drifts"
     ]
     return [*drifting, *isolation.notes]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RESOURCE, INTENSITY, NEIGHBOURS = "resource", "intensity", "neighbours"
 LOAD_FACTORS = frozenset({RESOURCE, INTENSITY, NEIGHBOURS})
 ACHIEVED = "load_intensity_ratio"
-QUIET = "none"
+BASELINE_LOAD = "none"
 QUOTA = "quota"
 """A treatment without a neighbour: the victim under its own quota (plans/isolation.py)."""
 _MIDDLE = 0.5
@@ -76,7 +76,7 @@ class AnalysedTrials:
 def load_of(factors: Mapping[str, Any]) -> AppliedLoad | None:
     """The load that a trial's factors name; None for quiet trials and for plans without loads."""
     resource = factors.get(RESOURCE)
-    if resource is None or resource == QUIET:
+    if resource is None or resource == BASELINE_LOAD:
         return None
     return AppliedLoad(
         str(resource), _ratio(factors.get(INTENSITY)), _count(factors.get(NEIGHBOURS))
@@ -118,15 +118,21 @@ def watched(
 
 def _wanted(metrics: Iterable[MetricResult]) -> set[tuple[str, str]]:
     """(benchmark, metric) of what is watched."""
-    able = [one for one in metrics if one.better is not Better.NONE and not _is_beside(one.factors)]
-    headline = {(one.benchmark, one.metric) for one in able if one.headline}
+    able = [
+        metric
+        for metric in metrics
+        if metric.better is not Better.NONE and not _is_auxiliary(metric.factors)
+    ]
+    headline = {(metric.benchmark, metric.metric) for metric in able if metric.headline}
     with_headline = {benchmark for benchmark, _ in headline}
     return headline | {
-        (one.benchmark, one.metric) for one in able if one.benchmark not in with_headline
+        (metric.benchmark, metric.metric)
+        for metric in able
+        if metric.benchmark not in with_headline
     }
 
 
-def _is_beside(factors: Mapping[str, Any]) -> bool:
+def _is_auxiliary(factors: Mapping[str, Any]) -> bool:
     return bool(names.AUXILIARY_FACTORS & factors.keys())
 
 
@@ -141,7 +147,7 @@ def _line(
     metric: str,
 ) -> WatchedLine | None:
     factors = json.loads(row.factors)
-    if (row.benchmark, metric) not in wanted or RESOURCE not in factors or _is_beside(factors):
+    if (row.benchmark, metric) not in wanted or RESOURCE not in factors or _is_auxiliary(factors):
         return None
     own = _own_factors(factors)
     key = (row.benchmark, metric, row.target, factors_key(own))
@@ -159,12 +165,12 @@ def tails(
     victim = line.victim
     if line.histograms:
         return victim.metric, line.histograms
-    telling = [one for one in distributions if _tells(one, victim)]
+    telling = [histogram for histogram in distributions if _tells(histogram, victim)]
     metric = telling[0].metric if telling else ""
     return metric, {
-        one.trial: (one.values, one.counts)
-        for one in telling
-        if one.metric == metric and any(one.counts)
+        histogram.trial: (histogram.values, histogram.counts)
+        for histogram in telling
+        if histogram.metric == metric and any(histogram.counts)
     }
 
 
@@ -174,7 +180,7 @@ def _tells(histogram: TrialHistogram, victim: VictimLine) -> bool:
         return False
     factors = json.loads(histogram.factors)
     own = factors_key(_own_factors(factors))
-    return not _is_beside(factors) and own == factors_key(victim.factors)
+    return not _is_auxiliary(factors) and own == factors_key(victim.factors)
 
 
 def shares(values: Iterable[TrialValue]) -> dict[str, float]:
@@ -218,15 +224,15 @@ def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, Trial
     triples, used, sides = [], [], 0
     for name in loaded:
         record = records[name]
-        beside = [str(record.around.get(side, "")) for side in ("before", "after")]
-        before, after = (line.values.get(one) for one in beside)
+        neighbours = [str(record.around.get(side, "")) for side in ("before", "after")]
+        before, after = (line.values.get(side) for side in neighbours)
         number, value = record.key.round, line.values[name]
         if before is not None or after is not None:
             triples.append(interference.around(number, value, before, after))
-            used.append((name, *(one for one in beside if one in line.values)))
+            used.append((name, *(side for side in neighbours if side in line.values)))
             sides += 1
         elif number in of_round:
-            baseline = statistics.median(line.values[one] for one in of_round[number])
+            baseline = statistics.median(line.values[trial] for trial in of_round[number])
             triples.append(Triple(number, value, baseline))
             used.append((name, *of_round[number]))
     return Paired(

@@ -105,20 +105,20 @@ class Search:
     @property
     def outcomes(self) -> list[TrialOutcome]:
         """Returns those of all stages."""
-        return [one for stage in self.stages for one in stage.trials]
+        return [trial for stage in self.stages for trial in stage.trials]
 
     @property
     def tried(self) -> tuple[Tried, ...]:
         """Returns the rates, with the number of their trials."""
         by_rate: dict[float, list[TrialOutcome]] = {}
-        for one in sorted(self.outcomes, key=lambda one: one.rate_per_s):
-            by_rate.setdefault(one.rate_per_s, []).append(one)
+        for outcome in sorted(self.outcomes, key=lambda trial: trial.rate_per_s):
+            by_rate.setdefault(outcome.rate_per_s, []).append(outcome)
         return tuple(
             Tried(
                 rate,
                 len(own),
-                sum(one.met for one in own),
-                sum(one.is_sender_late for one in own),
+                sum(outcome.met for outcome in own),
+                sum(outcome.is_sender_late for outcome in own),
             )
             for rate, own in by_rate.items()
         )
@@ -231,25 +231,29 @@ def conclusion(
 
 def _bounds_seen(outcomes: Sequence[TrialOutcome]) -> str:
     """The highest rate that met an objective, and the lowest that missed it for sure."""
-    met = [one.rate_per_s for one in outcomes if one.met]
-    missed = [one.rate_per_s for one in outcomes if not one.met and not one.is_undecided]
-    undecided = [one.rate_per_s for one in outcomes if one.is_undecided]
+    met = [outcome.rate_per_s for outcome in outcomes if outcome.met]
+    missed = [
+        outcome.rate_per_s for outcome in outcomes if not outcome.met and not outcome.is_undecided
+    ]
+    undecided = [outcome.rate_per_s for outcome in outcomes if outcome.is_undecided]
     parts = [f"the highest rate that met it was {max(met):,.0f}/s" if met else "no rate met it"]
     parts += [f"the lowest that missed it {min(missed):,.0f}/s"] if missed else []
     parts += [f"late senders leave it open from {min(undecided):,.0f}/s"] if undecided else []
     if not missed:
-        parts.append(f"no rate above {max(one.rate_per_s for one in outcomes):,.0f}/s was tried")
+        parts.append(
+            f"no rate above {max(outcome.rate_per_s for outcome in outcomes):,.0f}/s was tried"
+        )
     return ", ".join(parts)
 
 
 def _late_sender(outcomes: Sequence[TrialOutcome]) -> str:
     """Returns that the generator was late where the objective was missed; else empty."""
-    undecided = [one.rate_per_s for one in outcomes if one.is_undecided]
+    undecided = [outcome.rate_per_s for outcome in outcomes if outcome.is_undecided]
     if not undecided:
         return ""
-    beyond = [one for one in outcomes if one.rate_per_s >= min(undecided)]
+    beyond = [outcome for outcome in outcomes if outcome.rate_per_s >= min(undecided)]
     return (
-        f"The sender was late in {sum(one.is_sender_late for one in beyond)} of "
+        f"The sender was late in {sum(outcome.is_sender_late for outcome in beyond)} of "
         f"{wording.plural(len(beyond), 'trial')} at {min(undecided):,.0f}/s and above: the load "
         "generator, not the server, may be the limit. Those that missed the objective count as "
         "undecided; use a machine with free CPUs for the generator."

@@ -220,7 +220,7 @@ def _out_of_time(limit_s: float) -> RunFailed:
 
 def _spent_s(run: StoredRun) -> list[float]:
     """Seconds that each trial of a run took, in their order."""
-    return [one.spent_s for one in sorted(run.records(), key=lambda one: one.position)]
+    return [record.spent_s for record in sorted(run.records(), key=lambda trial: trial.position)]
 
 
 def _trials(run: StoredRun) -> list[tuple[TrialRecord, list[Sample]]]:
@@ -295,11 +295,16 @@ def _write(result: CapacityResult, to: Path) -> None:
 
 def _text(result: CapacityResult) -> str:
     rows: list[tuple[str, ...]] = [
-        (f"  {one.rate_per_s:,.0f}/s", str(one.trials), str(one.met), str(one.sender_late or ""))
-        for one in result.tried
+        (
+            f"  {trial_rate.rate_per_s:,.0f}/s",
+            str(trial_rate.trials),
+            str(trial_rate.met),
+            str(trial_rate.sender_late or ""),
+        )
+        for trial_rate in result.tried
     ]
     head: tuple[str, ...] = ("  RATE", "TRIALS", "OBJECTIVE MET", "SENDER LATE")
-    if not any(one.sender_late for one in result.tried):
+    if not any(trial_rate.sender_late for trial_rate in result.tried):
         head, rows = head[:-1], [row[:-1] for row in rows]
     parts = [
         f"{result.url}\nclosed loop with {result.connections} connections: "

@@ -63,11 +63,11 @@ def estimate(outcomes: Sequence[TrialOutcome], among: RateRange, confidence: flo
 
     The median is that of the trials that decide.
     """
-    decided = [one for one in outcomes if not one.is_undecided]
+    decided = [outcome for outcome in outcomes if not outcome.is_undecided]
     middle = _estimate(decided, among, confidence)
     if len(decided) == len(outcomes):
         return middle
-    best = [replace(one, met=True) if one.is_undecided else one for one in outcomes]
+    best = [replace(outcome, met=True) if outcome.is_undecided else outcome for outcome in outcomes]
     lower, upper = (_estimate(each, among, confidence) for each in (outcomes, best))
     return replace(
         middle,

@@ -8,7 +8,8 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.features.load.records import CapacityResult, SearchStage, TrialOutcome
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Chart, Column, Section, Sentence, Table
+from nephoscope.report.blocks import Chart, Section, Sentence
+from nephoscope.report.columns import number, table, text
 
 _MET = ("objective met", 2, "circle")
 _MISSED = ("objective missed", 1, "x")
@@ -30,16 +31,13 @@ def section(result: CapacityResult) -> Section:
             ),
             _stages(result),
             _latencies(result),
-            Table(
-                (Column("rate"), *Column.numbers("trials", "objective met", "sender late")),
-                tuple(
-                    (
-                        units.format_value(one.rate_per_s, "per_s"),
-                        *map(str, (one.trials, one.met, one.sender_late)),
-                    )
-                    for one in result.tried
-                ),
-                "Trials by rate.",
+            table(
+                result.tried,
+                text("rate", lambda row: units.format_value(row.rate_per_s, "per_s")),
+                number("trials", lambda row: row.trials),
+                number("objective met", lambda row: row.met),
+                number("sender late", lambda row: row.sender_late),
+                caption="Trials by rate.",
             ),
         ),
     )
@@ -49,9 +47,9 @@ def _stages(result: CapacityResult) -> Chart:
     """Rates of each stage, and the interval of the capacity after it."""
     places = range(len(result.stages))
     colour, _, symbol = palette.style(0)
-    medians = [one.capacity_per_s for one in result.stages]
-    lows = [one.low_per_s for one in result.stages]
-    highs = [one.high_per_s for one in result.stages]
+    medians = [stage.capacity_per_s for stage in result.stages]
+    lows = [stage.low_per_s for stage in result.stages]
+    highs = [stage.high_per_s for stage in result.stages]
     data = [
         figures.trace(
             "capacity so far",
@@ -62,9 +60,9 @@ def _stages(result: CapacityResult) -> Chart:
             error_y=figures.error_bars(medians, lows, highs) | {"color": colour},
         )
     ]
-    trials = [(place + _APART, one) for place in places for one in result.stages[place].trials]
+    trials = [(place + _APART, trial) for place in places for trial in result.stages[place].trials]
     data += _marks(trials)
-    rates = [one.rate_per_s for _, one in trials] + lows + highs
+    rates = [trial.rate_per_s for _, trial in trials] + lows + highs
     figure = {
         "data": data,
         "layout": figures.layout(
@@ -76,35 +74,29 @@ def _stages(result: CapacityResult) -> Chart:
             figures.axis_of(figures.Axis("rate", "per_s", log=True), rates),
         ),
     }
-    rows = tuple(
-        (
-            str(number),
-            *(
-                ", ".join(
-                    units.format_value(one.rate_per_s, "per_s")
-                    for one in stage.trials
-                    if one.met == met
-                )
-                or "–"
-                for met in (True, False)
-            ),
-            _range(stage),
-        )
-        for number, stage in enumerate(result.stages, 1)
+
+    def rates_of(stage: SearchStage, *, met: bool) -> str:
+        own = [trial.rate_per_s for trial in stage.trials if trial.met == met]
+        return ", ".join(units.format_value(rate, "per_s") for rate in own) or "–"
+
+    rows = table(
+        enumerate(result.stages, 1),
+        text("stage", lambda row: row[0]),
+        text("met", lambda row: rates_of(row[1], met=True)),
+        text("missed", lambda row: rates_of(row[1], met=False)),
+        number("capacity so far", lambda row: _range(row[1])),
+        collapsed=True,
     )
-    head = (*Column.texts("stage", "met", "missed"), *Column.numbers("capacity so far"))
-    return Chart(
-        "capacity-stages", "Stages of the search", figure, Table(head, rows, collapsed=True)
-    )
+    return Chart("capacity-stages", "Stages of the search", figure, rows)
 
 
 def _latencies(result: CapacityResult) -> Chart:
     """Latency of each trial at the objective's percentile, with the limit and the capacity."""
     percentile = result.objective.split(" ")[0]
-    trials = [one for stage in result.stages for one in stage.trials]
-    timed = [one for one in trials if one.latency_ns is not None]
-    rates = [one.rate_per_s for one in trials]
-    data = _marks([(one.rate_per_s, one) for one in timed], of_latency=True)
+    trials = [trial for stage in result.stages for trial in stage.trials]
+    timed = [trial for trial in trials if trial.latency_ns is not None]
+    rates = [trial.rate_per_s for trial in trials]
+    data = _marks([(outcome.rate_per_s, outcome) for outcome in timed], of_latency=True)
     ends = [min(rates), max(rates)]
     data.append(
         figures.trace(
@@ -116,7 +108,7 @@ def _latencies(result: CapacityResult) -> Chart:
             line={"color": palette.NEUTRAL, "dash": "dash", "width": 1.5},
         )
     )
-    latencies = [one.latency_ns for one in timed if one.latency_ns is not None]
+    latencies = [outcome.latency_ns for outcome in timed if outcome.latency_ns is not None]
     layout = figures.layout(
         figures.axis_of(figures.Axis("rate", "per_s", log=True), rates),
         figures.axis_of(
@@ -126,21 +118,19 @@ def _latencies(result: CapacityResult) -> Chart:
     )
     if result.capacity_per_s is not None:
         figures.vertical(layout, result.capacity_per_s.value, "capacity", log=True)
-    rows = tuple(
-        (
-            units.format_value(one.rate_per_s, "per_s"),
-            "–" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"),
-            "met" if one.met else "missed",
-        )
-        for one in sorted(trials, key=lambda one: one.rate_per_s)
+    rows = table(
+        sorted(trials, key=lambda outcome: outcome.rate_per_s),
+        text("rate", lambda row: units.format_value(row.rate_per_s, "per_s")),
+        number(f"latency {percentile}", lambda row: row.latency_ns, "ns"),
+        text("objective", lambda row: "met" if row.met else "missed"),
+        collapsed=True,
     )
-    head = (Column("rate"), Column(f"latency {percentile}", numeric=True), Column("objective"))
     failed = len(trials) - len(timed)
     return Chart(
         "capacity-latency",
         f"Latency {percentile} of each trial by rate",
         {"data": data, "layout": layout},
-        Table(head, rows, collapsed=True),
+        rows,
         f"Without {wording.plural(failed, 'trial')} in which failed requests reach the percentile."
         if failed
         else "",
@@ -153,18 +143,22 @@ def _marks(
     """A point for each trial, apart where it missed the objective."""
     data = []
     for name, place, symbol in (_MET, _MISSED):
-        own = [(x, one) for x, one in trials if one.met == (name == _MET[0])]
+        own = [(x, trial) for x, trial in trials if trial.met == (name == _MET[0])]
         hover = [
-            f"{units.format_value(one.rate_per_s, 'per_s')}: "
-            + ("failed" if one.latency_ns is None else units.format_value(one.latency_ns, "ns"))
-            + (", sender late" if one.is_sender_late else "")
-            for _, one in own
+            f"{units.format_value(outcome.rate_per_s, 'per_s')}: "
+            + (
+                "failed"
+                if outcome.latency_ns is None
+                else units.format_value(outcome.latency_ns, "ns")
+            )
+            + (", sender late" if outcome.is_sender_late else "")
+            for _, outcome in own
         ]
         data.append(
             figures.trace(
                 name,
                 [x for x, _ in own],
-                [one.latency_ns if of_latency else one.rate_per_s for _, one in own],
+                [outcome.latency_ns if of_latency else outcome.rate_per_s for _, outcome in own],
                 hover,
                 marker={"color": palette.COLOURS[place], "symbol": symbol, "size": 7},
             )

@@ -9,7 +9,8 @@ from nephoscope.core.model import MetricResult, RunResult
 from nephoscope.core.naming import common_factors
 from nephoscope.features.load.result import generators
 from nephoscope.report import charts, figures, selection, violins, wording
-from nephoscope.report.blocks import Block, Chart, Column, Sentence, Table
+from nephoscope.report.blocks import Block, Chart, Sentence
+from nephoscope.report.columns import estimates_table, spread, table, text
 from nephoscope.report.selection import Sweep
 from nephoscope.results.names import AUXILIARY_FACTORS
 
@@ -108,7 +109,8 @@ def _own(result: RunResult, *metrics: str) -> list[MetricResult]:
 def _curve(benchmark: str, factor: str, swept: Sequence[Sweep], *, log: bool) -> Chart:
     unit = swept[0].points[0].estimate.unit
     x_unit = "per_s" if factor.endswith("_per_s") else "count"
-    _, curves, rows = charts.sweep_curves(swept, lambda x: units.format_value(x, x_unit))
+    levels = factor.replace("_", " ")
+    _, curves, data = charts.sweep_curves(swept, levels, lambda x: units.format_value(x, x_unit))
     title = "latency" if unit == "ns" else "valid responses"
     quantity = factor.removesuffix("_per_s").replace("_", " ")
     figure = figures.lines(
@@ -116,9 +118,8 @@ def _curve(benchmark: str, factor: str, swept: Sequence[Sweep], *, log: bool) ->
         figures.Axis(quantity, x_unit),
         figures.Axis(title, unit, log=log, from_zero=not log),
     )
-    table = Table(charts.estimate_columns("curve", factor.replace("_", " ")), rows)
     slug = wording.slug(f"{benchmark}-{title}")
-    return Chart(f"load-{slug}", f"{benchmark}: {title} by {quantity}", figure, table, brief=table)
+    return Chart(f"load-{slug}", f"{benchmark}: {title} by {quantity}", figure, data, brief=data)
 
 
 def _draw_knees(chart: Chart, swept: Sequence[Sweep]) -> None:
@@ -136,9 +137,8 @@ def _limits(swept: Sequence[Sweep]) -> list[Block]:
     rows = []
     for name, tail in zip(names, tails, strict=True):
         median = medians.get(tail.key[2:])
-        cells = [knee(median) if median else None]
-        cells += [highest_within(tail, limit) for limit in _OBJECTIVES_NS]
-        rows.append((name, *("–" if x is None else units.format_value(x, "per_s") for x in cells)))
+        rates = [knee(median) if median else None]
+        rows.append((name, [*rates, *(highest_within(tail, limit) for limit in _OBJECTIVES_NS)]))
     if not rows:
         return []
     limits = (f"p99 < {units.format_value(float(limit), 'ns')}" for limit in _OBJECTIVES_NS)
@@ -148,7 +148,11 @@ def _limits(swept: Sequence[Sweep]) -> list[Block]:
             "the highest rate has it. Objectives: the highest offered rate up to which the whole "
             "interval of the 99th percentile lies below the limit."
         ),
-        Table((Column("configuration"), *Column.numbers("knee", *limits)), tuple(rows)),
+        table(
+            rows,
+            text("configuration", lambda row: row[0]),
+            *spread(("knee", *limits), lambda row: row[1], "per_s"),
+        ),
     ]
 
 
@@ -164,17 +168,12 @@ def _violins(benchmark: str, own: Sequence[MetricResult]) -> Chart:
     ]
     quantity = wording.metric_name(own[0].metric)
     axis = figures.Axis(quantity, own[0].estimate.unit, from_zero=True)
-    table = Table(
-        charts.estimate_columns("configuration"),
-        tuple(
-            (name, *wording.estimate_cells(line.estimate))
-            for name, line in zip(names, own, strict=True)
-        ),
-    )
+    estimates = zip(names, (line.estimate for line in own), strict=True)
+    data = estimates_table(estimates, "configuration")
     return Chart(
         f"load-trials-{wording.slug(benchmark)}-{wording.slug(quantity)}",
         f"{benchmark}: {quantity} of each trial by configuration",
         violins.violins(names, ["trials"], groups, axis),
-        table,
+        data,
         "Each point is a trial; the outline is their density, the box has median and quartiles.",
     )

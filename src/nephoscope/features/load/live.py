@@ -32,7 +32,7 @@ class LoadProgress(ProgressDisplay):
 
 def line(samples: Sequence[Sample]) -> str:
     """Returns '998/s, p50 1.20 ms, p99 4.31 ms, max 9.80 ms, no errors'."""
-    values = {one.metric: one.value for one in samples if not one.factors}
+    values = {sample.metric: sample.value for sample in samples if not sample.factors}
     whole, unanswered = (histogram_of(samples, name) for name in ("latency_ns", "unanswered_ns"))
     merged, counts = histograms.merge([whole])
     total = int(counts.sum())
@@ -46,13 +46,15 @@ def line(samples: Sequence[Sample]) -> str:
         least = "≥ " if unanswered[1] else ""
         parts.append(f"max {least}{units.format_value(float(merged[-1]), 'ns')}")
     failed = [
-        one for one in samples if one.metric == "errors_count" and one.factors["kind"] != "any"
+        sample
+        for sample in samples
+        if sample.metric == "errors_count" and sample.factors["kind"] != "any"
     ]
-    parts += [f"{one.value:g} {one.factors['kind']}" for one in failed]
+    parts += [f"{sample.value:g} {sample.factors['kind']}" for sample in failed]
     return ", ".join(parts if failed else [*parts, "no errors"])
 
 
 def histogram_of(samples: Sequence[Sample], metric: str) -> tuple[list[float], list[int]]:
     """Returns the values of a histogram's samples, and how often each was seen."""
-    own = [one for one in samples if one.metric == metric]
-    return [one.value for one in own], [one.count for one in own]
+    own = [sample for sample in samples if sample.metric == metric]
+    return [sample.value for sample in own], [sample.count for sample in own]

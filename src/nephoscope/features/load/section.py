@@ -10,7 +10,8 @@ from nephoscope.core.naming import level_name
 from nephoscope.features.load import charts, sentences, tools
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Section, Sentence, items
+from nephoscope.report.columns import count, number, table, text
 
 
 def build(result: RunResult) -> Section | None:
@@ -18,27 +19,20 @@ def build(result: RunResult) -> Section | None:
     load = result.part(LoadAnalysis)
     if load is None:
         return None
-    head = (
-        Column("load"),
-        *Column.numbers("trials", "requests due", "valid responses"),
-        Column("errors"),
-    )
-    rows = tuple(
-        (
-            wording.clean(_name(line)),
-            str(line.trials),
-            f"{line.due_count:,}",
-            f"{line.completed_count:,}",
-            wording.clean(sentences.errors_text(line.errors_count)),
-        )
-        for line in load.lines
+    counts = table(
+        load.lines,
+        text("load", _name),
+        number("trials", lambda line: line.trials),
+        count("requests due", lambda line: line.due_count),
+        count("valid responses", lambda line: line.completed_count),
+        text("errors", lambda line: sentences.errors_text(line.errors_count)),
     )
     bounds = [
         sentence
         for line in load.lines
         if (sentence := sentences.overload(line) or sentences.bounds(line))
     ]
-    blocks: list[Block] = [Sentence(wording.clean(text)) for text in dict.fromkeys(bounds)]
+    blocks: list[Block] = [Sentence(wording.clean(bound)) for bound in dict.fromkeys(bounds)]
     if bounds:
         blocks.append(
             Sentence(
@@ -53,7 +47,7 @@ def build(result: RunResult) -> Section | None:
             "Counts over all valid trials, warm-up included: valid responses and errors add up to "
             "the requests due."
         ),
-        Table(head, rows),
+        counts,
     ]
     blocks += items(sentences.notes_of(load), title="Notes")
     return Section("load", "Load", tuple(blocks))

@@ -40,8 +40,8 @@ def text(result: RunResult, url: str, head: str) -> str:
     if rows:
         blocks.append(output.table(("", "MEDIAN", "INTERVAL", "N"), rows, right=(1, 2, 3)))
     if counts:
-        told = [sentences.became(counts), sentences.bounds(counts)]
-        blocks.append(textwrap.fill(" ".join(filter(None, told)), output.width()))
+        conclusions = [sentences.became(counts), sentences.bounds(counts)]
+        blocks.append(textwrap.fill(" ".join(filter(None, conclusions)), output.width()))
     blocks += [_notes(result, verdict), wording.run_line(result)]
     return "\n\n".join(block for block in blocks if block)
 
@@ -51,9 +51,11 @@ def _counts(result: RunResult) -> LoadCounts | None:
     return load.lines[0] if load is not None else None
 
 
-def _notes(result: RunResult, told: str) -> str:
+def _notes(result: RunResult, lead: str) -> str:
     """Warnings, notes and excluded trials. told: the sentence that stands above already."""
-    notes = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
+    notes = [
+        finding.sentence for finding in result.findings if finding.severity is Severity.WARNING
+    ]
     load = result.part(LoadAnalysis)
     notes += sentences.notes_of(load) if load is not None else []
     latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
@@ -62,5 +64,5 @@ def _notes(result: RunResult, told: str) -> str:
     return "\n".join(
         textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
         for note in dict.fromkeys(notes)
-        if note != told
+        if note != lead
     )

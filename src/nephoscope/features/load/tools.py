@@ -11,7 +11,8 @@ from nephoscope.catalog.meaning import Domain, RequestLoop
 from nephoscope.core.model import Estimate, MetricResult, RunResult, factors_key
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Cell, Chart, Column, Heading, Sentence, Table
+from nephoscope.report.blocks import Block, Chart, Heading, Sentence, Table
+from nephoscope.report.columns import number, spread, table, text
 from nephoscope.results.names import AUXILIARY_FACTORS
 
 _SERVERS = (Domain.WEB, Domain.KEY_VALUE)
@@ -51,18 +52,21 @@ def _generators_for(kind: Domain) -> tuple[str, ...]:
 
 def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]:
     targets = len({line.target for line in lines})
-    rows: list[tuple[Cell, ...]] = []
-    times: list[tuple[str, list[Estimate | None]]] = []
+    rows: list[tuple[str, str, Estimate, list[Estimate | None]]] = []
     for line in sorted(lines, key=lambda line: (_loop(result, line), line.benchmark)):
         loop = _loop(result, line)
         setting = wording.setting_text(line, targets, _LEFT_OUT[loop])
         name = f"{line.benchmark}, {setting}" if setting else line.benchmark
-        own = [_time(result, line, metric) for metric in _TIMES]
-        times.append((f"{name} ({loop})", own))
-        cells = ["–" if each is None else _estimate_text(each) for each in own]
-        rows.append((name, loop, _estimate_text(line.estimate), str(line.estimate.n), *cells))
-    head = (*Column.texts("tool", "loop"), *Column.numbers("requests/s", "n", *_NAMES))
-    table = Table(head, tuple(rows))
+        times = [_time(result, line, metric) for metric in _TIMES]
+        rows.append((name, loop, line.estimate, times))
+    listing = table(
+        rows,
+        text("tool", lambda row: row[0]),
+        text("loop", lambda row: row[1]),
+        number("requests/s", lambda row: _estimate_text(row[2])),
+        number("n", lambda row: row[2].n),
+        *spread(_NAMES, lambda row: list(map(_estimate_text, row[3]))),
+    )
     return [
         Heading("Tools"),
         Sentence(
@@ -71,8 +75,8 @@ def _comparison(result: RunResult, lines: Sequence[MetricResult]) -> list[Block]
             "requests have intended times, and each that falls into the stall counts from its own. "
             "Compare latencies of one kind of loop."
         ),
-        _chart(times, table),
-        table,
+        _chart([(f"{name} ({loop})", times) for name, loop, _, times in rows], listing),
+        listing,
     ]
 
 
@@ -82,22 +86,23 @@ def _chart(times: Sequence[tuple[str, list[Estimate | None]]], table: Table) -> 
     for place, name in enumerate(_NAMES):
         colour, _, symbol = palette.style(place)
         own = [(row, all_[place]) for row, (_, all_) in enumerate(times)]
-        known = [(row, one) for row, one in own if one is not None]
+        known = [(row, estimate) for row, estimate in own if estimate is not None]
         data.append(
             figures.trace(
                 name,
-                [one.value for _, one in known],
+                [estimate.value for _, estimate in known],
                 [row for row, _ in known],
-                [f"{times[row][0]}, {name}: {_estimate_text(one)}" for row, one in known],
+                [f"{times[row][0]}, {name}: {_estimate_text(estimate)}" for row, estimate in known],
                 marker={"color": colour, "symbol": symbol, "size": 9},
-                error_x=figures.interval_bars([one for _, one in known]) | {"color": colour},
+                error_x=figures.interval_bars([estimate for _, estimate in known])
+                | {"color": colour},
             )
         )
     labels = [name for name, _ in times]
     layout = figures.layout(
         figures.axis_of(
             figures.Axis("latency", "ns", log=True),
-            [one.value for _, own in times for one in own if one is not None],
+            [estimate.value for _, own in times for estimate in own if estimate is not None],
         ),
         figures.named_ticks(labels, range=[len(labels) - 0.5, -0.5]),
         height=110 + 34 * len(labels),
@@ -107,8 +112,10 @@ def _chart(times: Sequence[tuple[str, list[Estimate | None]]], table: Table) -> 
     return Chart(id, "Latency by tool", figure, table, repeats=True)
 
 
-def _estimate_text(estimate: Estimate) -> str:
-    """The value with its interval, if it has one at all."""
+def _estimate_text(estimate: Estimate | None) -> str:
+    """The value with its interval, if it has one at all; '–' without a value."""
+    if estimate is None:
+        return "–"
     value = wording.value_text(estimate)
     return f"{value} {wording.interval_text(estimate)}" if estimate.method else value
 

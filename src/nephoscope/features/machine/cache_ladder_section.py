@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nephoscope.catalog import instruments
-from nephoscope.core import units
 from nephoscope.core.model import RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
-from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Chart, Section, Sentence, Table
+from nephoscope.report.columns import number, table, text
 from nephoscope.report.selection import Sweep
 from nephoscope.results.machine_figures import Knee, MachineFigures
 from nephoscope.stats import facts
@@ -54,7 +54,7 @@ def _ladder(result: RunResult, benchmark: str, id: str, title: str) -> Chart | N
     swept = swept[: selection.MAX_CURVES]
     if not swept:
         return None
-    names, curves, rows = charts.sweep_curves(swept, wording.bytes_text)
+    names, curves, data = charts.sweep_curves(swept, "length", wording.bytes_text)
     y_title = wording.metric_name(swept[0].metric)
     figure = figures.lines(
         curves,
@@ -66,12 +66,11 @@ def _ladder(result: RunResult, benchmark: str, id: str, title: str) -> Chart | N
     knees = _knees(result, swept)
     _mark_knees(figure, swept, knees)
     _mark_announced(figure, result, swept)
-    head = charts.estimate_columns("curve", "length")
     return Chart(
         id,
         title,
         figure,
-        Table(head, rows),
+        data,
         caption=_caption(curves),
         brief=_knees_table(names, swept, knees, unit),
         sparks=tuple(
@@ -91,8 +90,8 @@ def _caption(curves: Sequence[figures.Curve]) -> str:
 
 def _main_unit(swept: Iterable[Sweep]) -> str:
     """The unit that most curves have."""
-    found = [sweep.points[0].estimate.unit for sweep in swept]
-    return max(found, key=found.count, default="")
+    sweep_units = [sweep.points[0].estimate.unit for sweep in swept]
+    return max(sweep_units, key=sweep_units.count, default="")
 
 
 def _knees(result: RunResult, swept: Sequence[Sweep]) -> list[tuple[int, Knee]]:
@@ -164,17 +163,17 @@ def _knees_table(
     names: Sequence[str], swept: Sequence[Sweep], knees: Sequence[tuple[int, Knee]], unit: str
 ) -> Table | None:
     """Each level of each curve: up to which length, and the value in the middle of its step."""
-    rows = []
-    for index, knee in knees:
-        length = knee.last_length_bytes
-        last = length is None or length >= swept[index].x[-1]
-        rows.append(
-            (
-                names[index],
-                wording.clean(knee.level),
-                "end of range" if last or length is None else wording.bytes_text(length),
-                units.format_value(knee.plateau_value, unit),
-            )
-        )
-    head = (*Column.texts("curve", "level"), *Column.numbers("up to", "median"))
-    return Table(head, tuple(rows)) if rows else None
+
+    def up_to(row: tuple[int, Knee]) -> str:
+        length = row[1].last_length_bytes
+        is_last = length is None or length >= swept[row[0]].x[-1]
+        return "end of range" if is_last or length is None else wording.bytes_text(length)
+
+    listing = table(
+        knees,
+        text("curve", lambda row: names[row[0]]),
+        text("level", lambda row: row[1].level),
+        number("up to", up_to),
+        number("median", lambda row: row[1].plateau_value, unit),
+    )
+    return listing if knees else None

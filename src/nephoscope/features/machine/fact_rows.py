@@ -137,8 +137,8 @@ def _clock(known: Any) -> str:
     if source is None:
         return ""
     offered = [str(word) for word in facts.items(known, "clock.available_sources") or []]
-    others = [word for word in offered if word != source]
-    return f"{source} (also available: {', '.join(others)})" if others else source
+    alternatives = [word for word in offered if word != source]
+    return f"{source} (also available: {', '.join(alternatives)})" if alternatives else source
 
 
 def _kernel(known: Any) -> str:
@@ -172,8 +172,8 @@ def _mitigation_summary(known: Any) -> str:
         ("not affected", "not affected"),
     )
     counts = [(sum(s.startswith(start) for s in states), word) for start, word in kinds]
-    other = len(states) - sum(count for count, _ in counts)
-    counts.append((other, "other"))
+    uncounted = len(states) - sum(count for count, _ in counts)
+    counts.append((uncounted, "other"))
     return ", ".join(f"{count} {word}" for count, word in counts if count)
 
 
@@ -287,9 +287,11 @@ def _counters(known: Any) -> str:
     if facts.fact(known, "counters") is None:
         return ""
     counters = {"steal": "steal", "pressure": "pressure_cpu", "throttling": "throttling"}
-    shown = {name: facts.fact(known, f"counters.{key}") is True for name, key in counters.items()}
-    seen = wording.joined(name for name, is_shown in shown.items() if is_shown)
-    hidden = wording.joined(name for name, is_shown in shown.items() if not is_shown)
+    visible_by_name = {
+        name: facts.fact(known, f"counters.{key}") is True for name, key in counters.items()
+    }
+    seen = wording.joined(name for name, is_shown in visible_by_name.items() if is_shown)
+    hidden = wording.joined(name for name, is_shown in visible_by_name.items() if not is_shown)
     return _listed([f"shows {seen}" if seen else "", f"hides {hidden}" if hidden else ""], "; ")
 
 

@@ -116,8 +116,8 @@ def scaling(case: TargetEvidence) -> Answers:
     name, threads, efficiency = min(poor, key=lambda item: item[2].value)
     smt = facts.number(case.fingerprint, "topology.threads_per_core")
     evidence = [
-        f"{one} on {n} threads: {text_of(share)}"
-        for one, n, share in sorted(poor, key=lambda item: item[:2])
+        f"{name} on {n} threads: {text_of(share)}"
+        for name, n, share in sorted(poor, key=lambda item: item[:2])
     ]
     why = ["hardware threads of one core share its units"] if smt is not None and smt > 1 else []
     yield Finding(

@@ -9,7 +9,8 @@ from nephoscope import catalog
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.report import charts, figures, palette, selection, wording
-from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Chart, Section, Sentence
+from nephoscope.report.columns import estimate, number, table, text
 from nephoscope.report.selection import Sweep
 from nephoscope.results.machine_figures import MachineFigures
 
@@ -39,18 +40,18 @@ def build(result: RunResult) -> Section | None:
 
 def answer(result: RunResult) -> list[str]:
     """Returns how work scales with threads, where a run varied little else."""
-    found = result.part(MachineFigures)
-    scaling = found.scaling if found else ()
+    machine_figures = result.part(MachineFigures)
+    scaling = machine_figures.scaling if machine_figures else ()
     if len(scaling) > MAX_ANSWERS or selection.is_built_in(result):
         return []
     several = len(selection.target_names(result)) > 1
     return [
         wording.clean(
-            f"{f'{one.target}: ' if several else ''}{one.benchmark} on {threads} threads does "
-            f"{wording.estimate_text(estimate)} of {threads} times the work of one thread."
+            f"{f'{scaling.target}: ' if several else ''}{scaling.benchmark} on {threads} threads "
+            f"does {wording.estimate_text(estimate)} of {threads} times the work of one thread."
         )
-        for one in scaling
-        for threads, estimate in sorted(one.efficiency.items())[-1:]
+        for scaling in scaling
+        for threads, estimate in sorted(scaling.efficiency.items())[-1:]
     ]
 
 
@@ -79,9 +80,11 @@ def _benchmark(result: RunResult, benchmark: str) -> list[Chart]:
 
 
 def _chart(
-    result: RunResult, benchmark: str, unit: str, swept: Sequence[Sweep], number: int
+    result: RunResult, benchmark: str, unit: str, swept: Sequence[Sweep], position: int
 ) -> Chart:
-    names, curves, _ = charts.sweep_curves(swept, lambda x: wording.plural(int(x), "thread"))
+    names, curves, _ = charts.sweep_curves(
+        swept, "threads", lambda x: wording.plural(int(x), "thread")
+    )
     title = wording.metric_name(swept[0].metric)
     most = max(sweep.x[-1] for sweep in swept)
     figure = figures.lines(
@@ -92,16 +95,37 @@ def _chart(
     )
     figure["layout"]["xaxis"] |= _thread_ticks(most)
     _add_ideal(figure, swept)
-    pairs = zip(names, swept, strict=True)
-    rows = tuple(row for name, sweep in pairs for row in _rows(result, name, sweep))
-    head = (*charts.estimate_columns("curve", "threads"), *Column.numbers("of ideal", "interval"))
-    table = Table(head, rows)
+    known = result.part(MachineFigures) or MachineFigures()
+
+    def ideal(row: tuple[str, Sweep, float, Estimate]) -> Estimate | None:
+        return known.efficiency(row[1].key).get(int(row[2]))
+
+    def ends(row: tuple[str, Sweep, float, Estimate]) -> str:
+        """Returns the interval of the share; with its n where that of the row differs."""
+        share = ideal(row)
+        if share is None:
+            return ""
+        n = "" if share.n == row[3].n else f" (n = {share.n})"
+        return f"{wording.interval_text(share)}{n}"
+
+    data = table(
+        [
+            (name, sweep, x, point.estimate)
+            for name, sweep in zip(names, swept, strict=True)
+            for x, point in zip(sweep.x, sweep.points, strict=True)
+        ],
+        text("curve", lambda row: row[0]),
+        text("threads", lambda row: int(row[2])),
+        *estimate("value", lambda row: row[3]),
+        number("of ideal", ideal),
+        number("interval", ends),
+    )
     return Chart(
-        f"scaling-{wording.slug(benchmark)}-{number}",
+        f"scaling-{wording.slug(benchmark)}-{position}",
         f"{wording.full_name(benchmark, swept[0].metric)} by number of threads",
         figure,
-        table,
-        brief=table,
+        data,
+        brief=data,
     )
 
 
@@ -141,25 +165,3 @@ def _add_ideal(figure: dict[str, Any], swept: Sequence[Sweep]) -> None:
     unit = first.points[0].estimate.unit
     axis = figures.Axis(wording.metric_name(first.metric), unit, from_zero=True)
     figure["layout"]["yaxis"] |= figures.axis_of(axis, values)
-
-
-def _rows(result: RunResult, name: str, sweep: Sweep) -> list[tuple[str, ...]]:
-    figures_of_machine = result.part(MachineFigures)
-    efficiency = figures_of_machine.efficiency(sweep.key) if figures_of_machine else {}
-    return [
-        (
-            name,
-            str(int(x)),
-            *wording.estimate_cells(point.estimate),
-            *_ideal(efficiency.get(int(x)), point.estimate.n),
-        )
-        for x, point in zip(sweep.x, sweep.points, strict=True)
-    ]
-
-
-def _ideal(efficiency: Estimate | None, n_of_row: int) -> tuple[str, str]:
-    """The share of N times one thread, and its interval; its n where that of the row differs."""
-    if efficiency is None:
-        return "–", ""
-    n = "" if efficiency.n == n_of_row else f" (n = {efficiency.n})"
-    return wording.value_text(efficiency), f"{wording.interval_text(efficiency)}{n}"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import RunResult
 from nephoscope.features.machine import fact_rows
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table
+from nephoscope.report.columns import fact_table, table, text
 from nephoscope.stats import facts
-
-_FACTS = Column.texts("", "")
-
 
 _MAX_NAMED = 4
 
@@ -22,7 +21,7 @@ def build(result: RunResult) -> Section | None:
     """A table of facts for each different machine, then its mitigations and what it hides."""
     targets = selection.target_names(result)
     blocks: list[Block] = []
-    real = [one for one in targets if not facts.is_simulated(result.fingerprints.get(one))]
+    real = [target for target in targets if not facts.is_simulated(result.fingerprints.get(target))]
     alike = group_by(real, lambda target: _identity(result.fingerprints.get(target)))
     for names in alike.values():
         if len(targets) > 1:
@@ -48,18 +47,19 @@ def _tables(every: Sequence[Any], names: Sequence[str]) -> list[Block]:
         return [Sentence("No fingerprint was taken, so the hardware is unknown.")]
     columns = zip(*map(fact_rows.rows_of, every), strict=True)
     rows = [(row[0][0], _merged([text for _, text in row], names)) for row in columns]
-    out: list[Block] = [Table(_FACTS, tuple(rows))]
-    mitigations = fact_rows.mitigations_of(known)
+    out: list[Block] = [fact_table(rows, aligned=False)]
+    mitigations, missing = fact_rows.mitigations_of(known), fact_rows.missing_of(known)
     if mitigations:
-        head = Column.texts("CPU vulnerability", "state")
-        out.append(
-            Table(head, tuple(mitigations), "CPU vulnerabilities and mitigations", collapsed=True)
-        )
-    missing = fact_rows.missing_of(known)
+        title = "CPU vulnerabilities and mitigations"
+        out.append(_folded(mitigations, "CPU vulnerability", "state", title))
     if missing:
-        head = Column.texts("fact", "reason")
-        out.append(Table(head, tuple(missing), "Unavailable facts", collapsed=True))
+        out.append(_folded(missing, "fact", "reason", "Unavailable facts"))
     return out
+
+
+def _folded(pairs: Sequence[tuple[str, str]], first: str, second: str, caption: str) -> Table:
+    columns = (text(first, itemgetter(0)), text(second, itemgetter(1)))
+    return table(pairs, *columns, caption=caption, collapsed=True)
 
 
 def _merged(texts: Sequence[str], names: Sequence[str]) -> str:
@@ -67,6 +67,6 @@ def _merged(texts: Sequence[str], names: Sequence[str]) -> str:
     if len(set(texts)) == 1:
         return texts[0]
     pairs = list(zip(names, texts, strict=True))
-    shown = [f"{wording.clean(name)}: {text}" for name, text in pairs[:_MAX_NAMED]]
+    first_texts = [f"{wording.clean(name)}: {text}" for name, text in pairs[:_MAX_NAMED]]
     more = [f"and {len(pairs) - _MAX_NAMED} more"] if len(pairs) > _MAX_NAMED else []
-    return "; ".join([*shown, *more])
+    return "; ".join([*first_texts, *more])

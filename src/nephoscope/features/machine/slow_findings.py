@@ -55,7 +55,7 @@ def slow_trials(case: TargetEvidence) -> Iterator[Finding]:
     for word, slow in by_word.items():
         slow.sort(key=lambda pair: -pair[0].slowdown.value)
         worst, attributed = slow[0]
-        remaining = [f"also {one.what}" for one, _ in slow[1:]]
+        remaining = [f"also {slow.what}" for slow, _ in slow[1:]]
         yield Finding(
             "slow_trials",
             Severity.NOTICE if word is SlowdownCause.UNEXPLAINED else Severity.WARNING,
@@ -89,8 +89,8 @@ def _slow(case: TargetEvidence, line: MetricResult) -> _Slow | None:
     slowdown = _slowdown([times[at] for at in quick], [times[at] for at in slow])
     if slowdown.low is None or slowdown.value < _NOTABLE:
         return None
-    told = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "")
-    what = f"{case.name_of(line)}: {when} {told} times as slow as the others"
+    interval = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "")
+    what = f"{case.name_of(line)}: {when} {interval} times as slow as the others"
     readings = [case.trials.reading(line, number) for number in line.rounds]
     return _Slow(line, what, slowdown, [readings[i] for i in quick], [readings[i] for i in slow])
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from nephoscope.catalog import instruments
 from nephoscope.core import units
-from nephoscope.core.model import MetricResult, RunResult, factors_key
+from nephoscope.core.model import Estimate, MetricResult, RunResult, factors_key
 from nephoscope.core.naming import common_factors
 from nephoscope.report import charts, figures, selection, wording
-from nephoscope.report.blocks import Block, Chart, Column, Heading, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence
+from nephoscope.report.columns import estimate, estimates_table, number, table, text
 from nephoscope.report.selection import Sweep
 
 BENCHMARKS = (instruments.STORAGE_TRANSFER,)
@@ -42,14 +43,15 @@ def _of(metrics: Sequence[MetricResult], name: str) -> list[MetricResult]:
 
 
 def _chart(swept: Sequence[Sweep]) -> Chart:
-    _, curves, rows = charts.sweep_curves(swept, lambda x: units.format_value(x, "bytes"))
+    _, curves, data = charts.sweep_curves(
+        swept, "object size", lambda x: units.format_value(x, "bytes"), "operation"
+    )
     figure = figures.lines(
         curves,
         figures.Axis("object size", "bytes", log=True),
         figures.Axis("throughput", "bytes_per_s", log=True),
     )
-    table = Table(charts.estimate_columns("operation", "object size"), rows)
-    return Chart("storage-throughput", "Throughput by object size", figure, table, brief=table)
+    return Chart("storage-throughput", "Throughput by object size", figure, data, brief=data)
 
 
 def _saturation(lines: Sequence[MetricResult]) -> list[Block]:
@@ -60,7 +62,7 @@ def _saturation(lines: Sequence[MetricResult]) -> list[Block]:
             "Saturation: the smallest size with 90 % of the highest throughput. An operation that "
             "is missing has it at the largest size only."
         ),
-        Table(charts.estimate_columns("operation"), tuple(_named(lines))),
+        estimates_table(_named(lines), "operation"),
     ]
 
 
@@ -70,19 +72,16 @@ def _fairness(lines: Sequence[MetricResult]) -> list[Block]:
     return [
         Heading("Fairness among clients"),
         Sentence("Jain's index of the clients' throughput: 1 if all clients get the same."),
-        Table(charts.estimate_columns("operation"), tuple(_named(lines))),
+        estimates_table(_named(lines), "operation"),
     ]
 
 
-def _named(lines: Sequence[MetricResult]) -> list[tuple[str, ...]]:
+def _named(lines: Sequence[MetricResult]) -> list[tuple[str, Estimate]]:
     """Returns the setting of each line with its estimate."""
     targets = len({line.target for line in lines})
     common = common_factors([line.factors for line in lines])
     return [
-        (
-            wording.setting_text(line, targets, common) or line.target,
-            *wording.estimate_cells(line.estimate),
-        )
+        (wording.setting_text(line, targets, common) or line.target, line.estimate)
         for line in lines
     ]
 
@@ -96,26 +95,25 @@ def _transactions(metrics: Sequence[MetricResult]) -> list[Block]:
         (line.target, factors_key(line.factors)): line
         for line in _of(metrics, "transaction_latency_p50_ns")
     }
-    rows = []
-    for line, cells in zip(rates, _named(rates), strict=True):
-        median = medians.get((line.target, factors_key(line.factors)))
-        inverse = 1e9 / median.estimate.value if median and median.estimate.value else None
-        rows.append(
-            (
-                *cells,
-                wording.value_text(median.estimate) if median else "–",
-                units.format_value(inverse, "per_s") if inverse else "–",
-            )
-        )
-    head = (
-        *charts.estimate_columns("objects of one byte"),
-        *Column.numbers("median time", "1 / time"),
-    )
+    rows = [
+        (*named, medians.get((line.target, factors_key(line.factors))))
+        for line, named in zip(rates, _named(rates), strict=True)
+    ]
+
+    def inverse(median: MetricResult | None) -> float | None:
+        return 1e9 / median.estimate.value if median and median.estimate.value else None
+
     return [
         Heading("Transactions"),
         Sentence(
             "Transactions per second are counted with all clients at once. One over the time of a "
             "request is the rate of one client, and not what the store can do."
         ),
-        Table(head, tuple(rows)),
+        table(
+            rows,
+            text("objects of one byte", lambda row: row[0]),
+            *estimate("value", lambda row: row[1]),
+            number("median time", lambda row: row[2] and row[2].estimate),
+            number("1 / time", lambda row: inverse(row[2]), "per_s"),
+        ),
     ]

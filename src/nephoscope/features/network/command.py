@@ -155,7 +155,7 @@ def loss(args: _NetworkLossArguments) -> int:
     """
     from nephoscope.features.network import loss as losses
     from nephoscope.features.network import section
-    from nephoscope.report.blocks import facts
+    from nephoscope.report.columns import fact_table
 
     if (args.outcomes is None) == (args.sent is None or args.lost is None):
         raise UsageError("`network loss` needs counts.", "Use --outcomes, or --sent and --lost.")
@@ -168,7 +168,7 @@ def loss(args: _NetworkLossArguments) -> int:
     else:
         with _refusals_of("--outcomes"):
             analysis = losses.of_pairs(_counts(args.outcomes), slot_s=args.slot_s or None)
-    page = section.page("Packet loss", [facts(section.loss_facts(analysis))])
+    page = section.page("Packet loss", [fact_table(section.loss_facts(analysis))])
     return present(analysis, page, as_json=args.as_json)
 
 
@@ -216,7 +216,7 @@ def tcp(args: _NetworkTcpArguments) -> int:
     They are efficiency, buffer delay and transfer-time ratio.
     """
     from nephoscope.features.network import section, transport
-    from nephoscope.report.blocks import facts
+    from nephoscope.report.columns import fact_table
 
     with _refusals_of("network tcp"):
         analysis = transport.tcp_figures(
@@ -235,7 +235,7 @@ def tcp(args: _NetworkTcpArguments) -> int:
             "These values give no figure of RFC 6349.",
             "Use --sent and --retransmitted, --base-rtt and --loaded-rtt, or --actual and --ideal.",
         )
-    page = section.page("TCP (RFC 6349)", [facts(section.tcp_facts(analysis))])
+    page = section.page("TCP (RFC 6349)", [fact_table(section.tcp_facts(analysis))])
     return present(analysis, page, as_json=args.as_json)
 
 

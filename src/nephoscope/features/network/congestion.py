@@ -61,7 +61,7 @@ def signs(
         _clustered_loss(loss),
         _refused_rate(goodput, offered),
     )
-    checked = tuple(one for one in (*known, _delay_with_rate(rtts_ns, rates)) if one is not None)
+    checked = tuple(sign for sign in (*known, _delay_with_rate(rtts_ns, rates)) if sign is not None)
     if not checked:
         return None
     seen = sum(sign.present for sign in checked)

@@ -118,8 +118,8 @@ def _json(file: Path, text: str, protocol: str) -> PathSeries:
             f"{file}: this is a data file of flent, which is not read.",
             "Export the series with `flent -f csv` and name its column rtt_ms or bits_per_s.",
         )
-    found = document.get("data") if isinstance(document, dict) else None
-    if isinstance(found, dict) and found.get("resultType") == "matrix":
+    payload = document.get("data") if isinstance(document, dict) else None
+    if isinstance(payload, dict) and payload.get("resultType") == "matrix":
         raise UsageError(
             f"{file}: this is a range query of Prometheus, which is not read here.",
             "Write its values as CSV under a column such as rtt_s (with time_s).",

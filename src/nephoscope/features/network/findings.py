@@ -15,8 +15,8 @@ _POOR_CALLS = 70.0
 
 
 def _paths(case: TargetEvidence) -> Iterator[MeasuredPath]:
-    found = case.part(NetworkPaths)
-    for path in found.paths if found is not None else ():
+    network = case.part(NetworkPaths)
+    for path in network.paths if network is not None else ():
         if path.target == case.target:
             yield path
 
@@ -90,13 +90,13 @@ def poor_calls(case: TargetEvidence) -> Answers:
 def congestion(case: TargetEvidence) -> Answers:
     """Paths with several signs of congestion."""
     for path in _paths(case):
-        found = path.analysis.congestion
-        if found is not None and found.verdict == "likely":
+        sign_of_queue = path.analysis.congestion
+        if sign_of_queue is not None and sign_of_queue.verdict == "likely":
             yield Finding(
                 "congestion",
                 Severity.NOTICE,
                 f"The path{_to(path)} shows several signs of congestion.",
-                tuple(sign.evidence for sign in found.signs if sign.present),
+                tuple(sign.evidence for sign in sign_of_queue.signs if sign.present),
                 "Measure at other times of day, and hop by hop.",
             )
 

@@ -126,14 +126,21 @@ def group(
         for metric, first, second in metric_pairs
     ]
     pairs = [
-        TypePair(*place, one.verdict.word in ("better", "worse"), one.p_holm, one.verdict.sentence)
-        for place, one in zip(
+        TypePair(
+            *place,
+            comparison.verdict.word in ("better", "worse"),
+            comparison.p_holm,
+            comparison.verdict.sentence,
+        )
+        for place, comparison in zip(
             metric_pairs, compare.over_report(compared, confidence=confidence), strict=True
         )
     ]
-    apart = {frozenset((one.first, one.second)) for one in pairs if one.differ}
+    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.differ}
     alike = {
-        name: {other for other in names if other != name and frozenset((name, other)) not in apart}
+        name: {
+            name_b for name_b in names if name_b != name and frozenset((name, name_b)) not in apart
+        }
         for name in names
     }
     cliques = [
@@ -141,7 +148,7 @@ def group(
         for clique in _cliques(set(), set(names), set(), alike)
     ]
     return NetworkGroups(
-        tuple(sorted(cliques, key=lambda one: list(map(names.index, one)))),
+        tuple(sorted(cliques, key=lambda clique: list(map(names.index, clique)))),
         tuple(
             TypeValues(
                 name,

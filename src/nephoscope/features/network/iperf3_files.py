@@ -50,15 +50,15 @@ def _series(source: str, document: Mapping[str, Any]) -> PathSeries:
         raise ValueError(f"its protocol '{protocol[:40]}' is neither TCP nor UDP")
     # The last interval may be a sliver of a few ms; those of --omit are no part of the test.
     intervals = [
-        one
-        for one in document["intervals"]
-        if _size(one["sum"]["seconds"]) > 0.01 and not one["sum"].get("omitted")
+        interval
+        for interval in document["intervals"]
+        if _size(interval["sum"]["seconds"]) > 0.01 and not interval["sum"].get("omitted")
     ]
     if not intervals:
         raise KeyError("intervals")
     end = document["end"]
-    lengths = np.array([_size(one["sum"]["seconds"]) for one in intervals])
-    rates = np.array([_size(one["sum"]["bytes"]) for one in intervals]) / lengths
+    lengths = np.array([_size(interval["sum"]["seconds"]) for interval in intervals])
+    rates = np.array([_size(interval["sum"]["bytes"]) for interval in intervals]) / lengths
     series = PathSeries(
         source,
         bytes_per_s=rates,
@@ -74,10 +74,13 @@ def _series(source: str, document: Mapping[str, Any]) -> PathSeries:
     segment = _size(document["start"].get("tcp_mss_default") or 1448)
     senders = [stream.get("sender", {}) for stream in end.get("streams", ())]
     rtts = [
-        max((_size(one["rtt"]) for one in interval["streams"] if one.get("rtt")), default=0.0)
+        max(
+            (_size(stream["rtt"]) for stream in interval["streams"] if stream.get("rtt")),
+            default=0.0,
+        )
         for interval in intervals
     ]
-    least = [_size(one["min_rtt"]) for one in senders if one.get("min_rtt")]
+    least = [_size(sender["min_rtt"]) for sender in senders if sender.get("min_rtt")]
     return replace(
         series,
         sent_bytes=_size(end["sum_sent"]["bytes"]),

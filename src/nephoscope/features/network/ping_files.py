@@ -164,8 +164,8 @@ def _fping_json(source: str, text: str) -> PathSeries | None:
                 answers.setdefault(host, {})[number] = _milliseconds(value)
             case {"timeout": {"host": str() as host, "seq": int() as number}}:
                 answers.setdefault(host, {})[number] = math.nan
-    found = by_host or answers
-    return _of_one_host(source, found) if found else None
+    hosts = by_host or answers
+    return _of_one_host(source, hosts) if hosts else None
 
 
 def _json_lines(text: str) -> Iterable[Any]:

@@ -157,13 +157,13 @@ def _measured(place: Place, path: _Path, peer: str, confidence: float) -> Iterat
     series = list(_throughput(path) if benchmark == THROUGHPUT else _probes(path))
     trials = len(series)
     if benchmark != THROUGHPUT and trials > 1:
-        arrays = [one.delays_ns for one in series if one.delays_ns is not None]
+        arrays = [series.delays_ns for series in series if series.delays_ns is not None]
         series = [replace(series[0], delays_ns=np.concatenate(arrays))]
-    analyses = [analyse_series(one, confidence=confidence) for one in series]
+    analyses = [analyse_series(series, confidence=confidence) for series in series]
     if not analyses:
         return
-    shaped = [one for one in analyses if one.token_bucket is not None]
-    by_rate = sorted(analyses, key=lambda one: one.goodput_bytes_per_s or 0)
+    shaped = [analysis for analysis in analyses if analysis.token_bucket is not None]
+    by_rate = sorted(analyses, key=lambda analysis: analysis.goodput_bytes_per_s or 0)
     chosen = shaped[0] if shaped else by_rate[len(by_rate) // 2]
     if chosen.delay is not None:
         # The single values are in the store; a result has one such list for each setting.
@@ -267,9 +267,9 @@ def _groups(data: RunData) -> NetworkGroups | None:
 
 def _trial_values(data: RunData) -> Iterator[tuple[str, str, str, float]]:
     """Yields metric, target, trial and value: goodput in bytes/s, median round trip in ns."""
-    for one in data.values:
-        if (one.benchmark, one.metric) == (THROUGHPUT, "goodput_bytes_per_s"):
-            yield GOODPUT, one.target, one.trial, one.value
+    for value in data.values:
+        if (value.benchmark, value.metric) == (THROUGHPUT, "goodput_bytes_per_s"):
+            yield GOODPUT, value.target, value.trial, value.value
     for row in data.distributions:
         if (row.benchmark, row.metric) == (instruments.NET_RTT, "rtt_ns"):
             median = histograms.quantile([(row.values, row.counts)], 0.5)

@@ -18,16 +18,15 @@ from nephoscope.report import figures, violins, wording
 from nephoscope.report.blocks import (
     Block,
     Chart,
-    Column,
     Heading,
     Section,
     Sentence,
     Spark,
     Table,
-    facts,
     items,
     thin,
 )
+from nephoscope.report.columns import fact_table, interval, number, table, text
 
 _ROWS = 60
 _DETAILED = 6
@@ -42,11 +41,11 @@ def build(result: RunResult) -> Section | None:
     if analysis is None:
         return None
     blocks: list[Block] = [_overview(analysis.paths)]
-    for number, path in enumerate(analysis.paths[:_DETAILED]):
+    for position, path in enumerate(analysis.paths[:_DETAILED]):
         setting = wording.factors_text(path.factors)
         ends = [path.target, path.peer or "its peer"]
         title = " to ".join(map(wording.clean, ends[::-1] if path.is_served else ends))
-        details = list(path_blocks(path.analysis, f"network-{number}"))
+        details = list(path_blocks(path.analysis, f"network-{position}"))
         if details:
             blocks += [Heading(f"{title}, {path.benchmark}{f', {setting}' if setting else ''}")]
             blocks += details
@@ -66,17 +65,12 @@ def distance_blocks(fit: DistanceFit) -> Iterable[Block]:
         f"residuals vary by {100 * fit.residual_cv:.0f} %."
     )
     points = sorted(fit.points, key=lambda point: point.rtt_ns)
-    table = Table(
-        (Column("target"), *Column.numbers("round trip", "goodput", "residual")),
-        tuple(
-            (
-                wording.clean(point.target),
-                units.format_value(point.rtt_ns, "ns"),
-                units.format_value(8 * point.goodput_bytes_per_s, "bits_per_s"),
-                f"{100 * point.residual_ratio:+.1f} %",
-            )
-            for point in points
-        ),
+    listing = table(
+        points,
+        text("target", lambda point: point.target),
+        number("round trip", lambda point: point.rtt_ns, "ns"),
+        number("goodput", lambda point: 8 * point.goodput_bytes_per_s, "bits_per_s"),
+        number("residual", lambda point: f"{100 * point.residual_ratio:+.1f} %"),
     )
     rtts = tuple(point.rtt_ns for point in points)
     rates = tuple(8 * point.goodput_bytes_per_s for point in points)
@@ -91,34 +85,33 @@ def distance_blocks(fit: DistanceFit) -> Iterable[Block]:
             figures.Axis("round trip", "ns", log=True),
             figures.Axis("goodput", "bits_per_s", log=True),
         ),
-        table,
+        listing,
     )
 
 
 def _overview(paths: Sequence[MeasuredPath]) -> Table:
-    head = (
-        *Column.texts("target", "peer", "benchmark"),
-        Column("setting", roomy=True),
-        Column("goodput", numeric=True),
-        *Column.texts("limit", "calls", "under load"),
-        Column("congestion", roomy=True),
+    def voice(analysis: PathAnalysis) -> str:
+        known = analysis.voice
+        return "" if known is None else f"{known.rating:.0f}, {known.verdict}"
+
+    return table(
+        [(path, path.analysis) for path in paths],
+        text("target", lambda row: row[0].target),
+        text("peer", lambda row: row[0].peer),
+        text("benchmark", lambda row: row[0].benchmark),
+        text("setting", lambda row: wording.factors_text(row[0].factors), roomy=True),
+        number("goodput", lambda row: _bits(row[1].goodput_bytes_per_s), missing=""),
+        text("limit", lambda row: row[1].link and row[1].link.verdict),
+        text("calls", lambda row: voice(row[1])),
+        text(
+            "under load", lambda row: row[1].latency_under_load and row[1].latency_under_load.grade
+        ),
+        text("congestion", lambda row: row[1].congestion and row[1].congestion.verdict, roomy=True),
     )
-    return Table(head, tuple(map(_overview_row, paths)))
 
 
-def _overview_row(path: MeasuredPath) -> tuple[str, ...]:
-    row, goodput = path.analysis, path.analysis.goodput_bytes_per_s
-    return (
-        wording.clean(path.target),
-        wording.clean(path.peer),
-        path.benchmark,
-        wording.factors_text(path.factors),
-        "" if goodput is None else units.format_value(8 * goodput, "bits_per_s"),
-        "" if row.link is None else row.link.verdict,
-        "" if row.voice is None else f"{row.voice.rating:.0f}, {row.voice.verdict}",
-        "" if row.latency_under_load is None else row.latency_under_load.grade,
-        "" if row.congestion is None else row.congestion.verdict,
-    )
+def _bits(bytes_per_s: float | None) -> str | None:
+    return None if bytes_per_s is None else units.format_value(8 * bytes_per_s, "bits_per_s")
 
 
 def page(title: str, blocks: Iterable[Block], *, id: str = "network") -> Section:
@@ -130,7 +123,7 @@ def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Blo
     """Yields facts, charts and notes of one path."""
     lines = [*_delay_facts(analysis), *loss_facts(analysis.loss), *_rate_facts(analysis)]
     if lines:
-        yield facts(lines)
+        yield fact_table(lines)
     if analysis.link is not None:
         yield Sentence(analysis.link.sentence)
     yield from _rate_chart(analysis, prefix)
@@ -140,12 +133,11 @@ def path_blocks(analysis: PathAnalysis, prefix: str = "network") -> Iterable[Blo
     if analysis.congestion is not None:
         yield Heading("Congestion")
         yield Sentence(f"Verdict: {analysis.congestion.verdict}.")
-        yield Table(
-            (*Column.texts("sign", "seen"), Column("evidence")),
-            tuple(
-                (sign.id.replace("_", " "), "yes" if sign.present else "no", sign.evidence)
-                for sign in analysis.congestion.signs
-            ),
+        yield table(
+            analysis.congestion.signs,
+            text("sign", lambda sign: sign.id.replace("_", " ")),
+            text("seen", lambda sign: sign.present),
+            text("evidence", lambda sign: sign.evidence),
         )
     yield from items(analysis.notes)
 
@@ -168,22 +160,23 @@ def voice_blocks(analysis: VoiceQuality) -> Iterable[Block]:
         lines.append(
             ("MOS by the formula of ping tools, not validated", f"{analysis.ping_tool_mos:.2f}")
         )
-    yield facts(lines)
-    rows = []
-    for limit in analysis.limits:
-        values = (limit.value, limit.good, limit.maximum)
-        texts = (units.format_value(value, limit.unit) for value in values)
-        rows.append((limit.quantity, *texts, limit.verdict))
-    head = Column.head(("limit",), ("measured", "good up to", "maximum"), ("verdict",))
-    yield Table(head, tuple(rows))
+    yield fact_table(lines)
+    yield table(
+        analysis.limits,
+        text("limit", lambda limit: limit.quantity),
+        number("measured", lambda limit: units.format_value(limit.value, limit.unit)),
+        number("good up to", lambda limit: units.format_value(limit.good, limit.unit)),
+        number("maximum", lambda limit: units.format_value(limit.maximum, limit.unit)),
+        text("verdict", lambda limit: limit.verdict),
+    )
     yield from items(analysis.notes)
 
 
 def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
     """Yields the groups, the medians, and every value as a violin for each metric."""
-    count = wording.plural(len(analysis.groups), "group")
+    size = wording.plural(len(analysis.groups), "group")
     yield Sentence(
-        f"{count} of instance types cannot be told apart within: differences up to "
+        f"{size} of instance types cannot be told apart within: differences up to "
         f"{100 * analysis.margin:g} % count as none, at {100 * analysis.confidence:g} % over all "
         "pairs (Holm). A type may belong to several groups.",
         lead=True,
@@ -192,19 +185,13 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
         name: ", ".join(str(at + 1) for at, row in enumerate(analysis.groups) if name in row)
         for name in {kind.instance_type for kind in analysis.types}
     }
-    yield Table(
-        (*Column.texts("type", "group", "metric"), *Column.numbers("median", "interval", "n")),
-        tuple(
-            (
-                wording.clean(row.instance_type),
-                letters[row.instance_type],
-                row.metric,
-                wording.value_text(row.median),
-                wording.interval_text(row.median),
-                str(len(row.values)),
-            )
-            for row in analysis.types
-        ),
+    yield table(
+        analysis.types,
+        text("type", lambda row: row.instance_type),
+        text("group", lambda row: letters[row.instance_type]),
+        text("metric", lambda row: row.metric),
+        *interval("median", lambda row: row.median),
+        number("n", lambda row: len(row.values)),
     )
     for metric, own in group_by(analysis.types, lambda row: row.metric).items():
         yield _violins(metric, own)
@@ -215,23 +202,23 @@ def groups_blocks(analysis: NetworkGroups) -> Iterable[Block]:
 def _violins(metric: str, types: Sequence[TypeValues]) -> Chart:
     unit = types[0].median.unit
     groups = [
-        violins.ViolinGroup(wording.clean(one.instance_type), metric, one.values) for one in types
+        violins.ViolinGroup(wording.clean(type_values.instance_type), metric, type_values.values)
+        for type_values in types
     ]
-    rows = tuple(
-        (
-            one.place,
-            str(len(one.values)),
-            *(units.format_value(of(one.values), unit) for of in (min, max)),
-        )
-        for one in groups
+    listing = table(
+        groups,
+        text("type", lambda row: row.place),
+        number("n", lambda row: len(row.values)),
+        number("minimum", lambda row: min(row.values), unit),
+        number("maximum", lambda row: max(row.values), unit),
     )
     axis = figures.Axis(metric, unit, from_zero=True)
     return Chart(
         f"network-groups-{wording.slug(metric)}",
         f"{metric.capitalize()} by instance type",
-        violins.violins([one.place for one in groups], [metric], groups, axis),
-        Table(Column.head(("type",), ("n", "minimum", "maximum")), rows),
-        f"All {sum(len(one.values) for one in types):,} values are drawn.",
+        violins.violins([group.place for group in groups], [metric], groups, axis),
+        listing,
+        f"All {sum(len(type_values.values) for type_values in types):,} values are drawn.",
     )
 
 
@@ -323,13 +310,15 @@ def _rate_chart(analysis: PathAnalysis, prefix: str) -> Iterable[Chart]:
         figures.Axis(name, "bits_per_s", from_zero=True),
         markers=len(rates) < _ROWS,
     )
-    rows = [
-        (str(at), units.format_value(rate, "bits_per_s")) for at, rate in enumerate(rates, start=1)
-    ]
+    listing = table(
+        thin(list(enumerate(rates, start=1)), _ROWS),
+        number("interval", lambda row: row[0]),
+        number(name, lambda row: row[1], "bits_per_s"),
+    )
     yield Chart(
         f"{prefix}-goodput",
         f"{name.capitalize()} over time",
         figure,
-        Table(Column.numbers("interval", name), thin(rows, _ROWS)),
+        listing,
         sparks=(Spark(name, rates, "start", "end"),),
     )

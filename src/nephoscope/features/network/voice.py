@@ -242,7 +242,7 @@ def of_packets(
         )
 
     lengths = BUFFERS_NS if buffer_ns is None else (buffer_ns,)
-    return max(map(with_buffer, lengths), key=lambda one: one.rating)
+    return max(map(with_buffer, lengths), key=lambda voice: voice.rating)
 
 
 def _limit(quantity: str, value: float, unit: str, good: float, maximum: float) -> Limit:

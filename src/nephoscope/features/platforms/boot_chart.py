@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from nephoscope.core.model import Estimate
 from nephoscope.features.platforms.records import MARKS, BootFigures
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Item, Table, items
+from nephoscope.report.blocks import Block, Chart, Item, Table, items
+from nephoscope.report.columns import number, spread, table, text
 
 SEGMENTS = {
     "output": "start of the program",
@@ -24,16 +25,16 @@ _CAPTION = (
 
 def chart(boots: Sequence[BootFigures]) -> Chart:
     """Returns the timeline of platforms that booted; their figures as its table."""
-    names = [wording.clean(one.name) for one in boots]
+    names = [wording.clean(boot.name) for boot in boots]
     data = []
     for index, mark in enumerate(MARKS):
-        own = [(place, one) for place, one in enumerate(boots) if mark in one.segments]
+        own = [(place, boot) for place, boot in enumerate(boots) if mark in boot.segments]
         if not own:
             continue
-        ends = [one.marks[mark] for _, one in own]
+        ends = [boot.marks[mark] for _, boot in own]
         hover = [
-            f"{names[place]}, {SEGMENTS[mark]}: {wording.estimate_text(one.segments[mark])}"
-            for place, one in own
+            f"{names[place]}, {SEGMENTS[mark]}: {wording.estimate_text(boot.segments[mark])}"
+            for place, boot in own
         ]
         style = {
             "type": "bar",
@@ -41,9 +42,11 @@ def chart(boots: Sequence[BootFigures]) -> Chart:
             "marker": {"color": palette.style(index)[0]},
             "error_x": figures.interval_bars(ends) | {"color": palette.NEUTRAL},
         }
-        values = [one.segments[mark].value for _, one in own]
+        values = [boot.segments[mark].value for _, boot in own]
         data.append(figures.trace(SEGMENTS[mark], values, [at for at, _ in own], hover, **style))
-    every = [end for one in boots for mark in one.marks.values() for end in (mark.value, mark.high)]
+    every = [
+        end for boot in boots for mark in boot.marks.values() for end in (mark.value, mark.high)
+    ]
     axis = figures.axis_of(
         figures.Axis("time since the request", "ns", from_zero=True),
         [0.0, *(value for value in every if value is not None)],
@@ -53,23 +56,22 @@ def chart(boots: Sequence[BootFigures]) -> Chart:
     layout["barmode"] = "stack"
     layout["legend"] |= {"traceorder": "normal"}
     figure = {"data": data, "layout": layout}
-    return Chart("boot-timeline", "Boot timeline", figure, table(boots), _CAPTION)
+    return Chart("boot-timeline", "Boot timeline", figure, boots_table(boots), _CAPTION)
 
 
-def table(boots: Sequence[BootFigures]) -> Table:
+def boots_table(boots: Sequence[BootFigures]) -> Table:
     """Returns segments, whole boots and memory, each with interval."""
-    present = [mark for mark in MARKS if any(mark in one.segments for one in boots)]
-    rows = tuple(
-        (
-            wording.clean(one.name),
-            *(estimate_cell(one.segments.get(mark)) for mark in present),
-            estimate_cell(one.marks.get(MARKS[-1])),
-            str(one.marks[MARKS[-1]].n) if one.marks else "0",
-        )
-        for one in boots
+    present = [mark for mark in MARKS if any(mark in boot.segments for boot in boots)]
+    return table(
+        boots,
+        text("platform", lambda row: row.name),
+        *spread(
+            (SEGMENTS[mark] for mark in present),
+            lambda row: [estimate_cell(row.segments.get(mark)) for mark in present],
+        ),
+        number("whole boot", lambda row: estimate_cell(row.marks.get(MARKS[-1]))),
+        number("n", lambda row: row.marks[MARKS[-1]].n if row.marks else 0),
     )
-    heads = [*(SEGMENTS[mark] for mark in present), "whole boot", "n"]
-    return Table((Column("platform"), *Column.numbers(*heads)), rows)
 
 
 def estimate_cell(estimate: Estimate | None) -> str:
@@ -80,13 +82,13 @@ def estimate_cell(estimate: Estimate | None) -> str:
 def remarks(boots: Sequence[BootFigures]) -> list[Block]:
     """Returns the reasons of missing segments, failed boots and late observations."""
     reasons = [
-        f"{one.name}, {SEGMENTS.get(mark, mark)}: {reason}."
-        for one in boots
-        for mark, reason in one.reasons.items()
+        f"{boot.name}, {SEGMENTS.get(mark, mark)}: {reason}."
+        for boot in boots
+        for mark, reason in boot.reasons.items()
     ]
     failures = [
-        Item(wording.clean(f"{one.name}: {failure}"), "warning")
-        for one in boots
-        for failure in one.failures
+        Item(wording.clean(f"{boot.name}: {failure}"), "warning")
+        for boot in boots
+        for failure in boot.failures
     ]
     return items([*reasons, *failures], folded="Missing segments and failed boots")

@@ -16,8 +16,9 @@ from nephoscope.cli.kit.section_output import present
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.limits import LAB_HOSTS
+from nephoscope.measure.lab.platform_table import TABLE
 
-NAMES = ("bare", "container", "uml", "qemu")
+NAMES = tuple(TABLE)
 LEAST_MEMORY_BYTES = 224 << 20
 """QEMU's own memory and the least of a guest."""
 

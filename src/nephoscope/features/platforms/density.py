@@ -79,7 +79,9 @@ def conclude(
     if not ratios:
         return Density(platform, None, stopped, steps, memory)
     value = max((number for number, ratio in ratios if ratio.value < DOUBLED), default=1)
-    surely_below = takewhile(lambda one: one[1].high is not None and one[1].high < DOUBLED, ratios)
+    surely_below = takewhile(
+        lambda numbered: numbered[1].high is not None and numbered[1].high < DOUBLED, ratios
+    )
     surely_doubled = [number for number, ratio in ratios if (ratio.low or 0.0) >= DOUBLED]
     estimate = Estimate(
         float(value),

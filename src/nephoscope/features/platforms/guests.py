@@ -15,8 +15,8 @@ from nephoscope.features.platforms.density import NoFurtherGuest
 from nephoscope.measure.lab import files
 from nephoscope.measure.lab.handle import Host
 from nephoscope.measure.lab.limits import cgroups
+from nephoscope.measure.lab.platform_table import GUESTS
 from nephoscope.measure.lab.provisioner import LABS
-from nephoscope.measure.lab.topology import GUESTS
 
 HOST = "guest"
 SPARE_RATIO = 0.1
@@ -50,7 +50,7 @@ async def remove_all(prefix: str) -> None:
 
 def remains(prefix: str) -> list[str]:
     """Returns the names of the labs that begin with `prefix`."""
-    return [one.name for one in LABS.found() if one.name.startswith(prefix)]
+    return [lab.name for lab in LABS.existing() if lab.name.startswith(prefix)]
 
 
 @contextlib.asynccontextmanager
@@ -94,7 +94,7 @@ def free_memory() -> tuple[int, int]:
     """Bytes that are available without swapping, and bytes of the whole machine."""
     lines = _MEMINFO.read_text(encoding="ascii").splitlines()
     values = {
-        name: int(rest.split()[0]) << 10 for name, rest in (one.split(":", 1) for one in lines)
+        name: int(rest.split()[0]) << 10 for name, rest in (line.split(":", 1) for line in lines)
     }
     return values["MemAvailable"], values["MemTotal"]
 

@@ -23,8 +23,8 @@ from nephoscope.features.platforms.records import (
     UnavailablePlatform,
 )
 from nephoscope.measure.lab import needs
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.lab.platforms import PLATFORMS
-from nephoscope.measure.plans.estimate import BOOT_S
 from nephoscope.stats.statistics.means import mean_of_skewed
 
 STEP_S = 2 * windows.ROUNDS * 1.7
@@ -93,7 +93,10 @@ class PlatformMeasurement:
         if not usable:
             raise RunFailed(
                 "None of the platforms runs on this machine.",
-                " ".join(f"{one.platform}: {one.reason} {one.next_step}" for one in unavailable),
+                " ".join(
+                    f"{platform.platform}: {platform.reason} {platform.next_step}"
+                    for platform in unavailable
+                ),
             )
         for name in usable:
             await PLATFORMS[name].prepare(self.say)
@@ -110,8 +113,8 @@ class PlatformMeasurement:
         rounds, most = self.settings.boots + 1, self.settings.max_guests
         steps_s = density.steps_at_most(most) * STEP_S
         return {
-            **{f"boot {name}": rounds * BOOT_S[name] for name in usable},
-            **{f"density {name}": steps_s + most * BOOT_S[name] for name in usable},
+            **{f"boot {name}": rounds * TABLE[name].boot_s for name in usable},
+            **{f"density {name}": steps_s + most * TABLE[name].boot_s for name in usable},
         }
 
     async def _boot_all(self, usable: Sequence[str]) -> None:
@@ -122,7 +125,7 @@ class PlatformMeasurement:
                 stage = f"boot {number} of {self.settings.boots}" if number else "warm-up boot"
                 self._left.begin(f"{stage}: {name}")
                 await self._boot(name, number)
-                self._left.end(f"boot {name}", BOOT_S[name])
+                self._left.end(f"boot {name}", TABLE[name].boot_s)
 
     async def _boot(self, name: str, number: int) -> None:
         lab = f"{self.prefix}-b"

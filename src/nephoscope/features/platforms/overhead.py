@@ -39,7 +39,7 @@ def analyse(data: RunData) -> SystemCallOverhead | None:
             at = settings.setdefault((line.target, factors_key(rest)), {})
             platform = level_name(line.factors[PLATFORM])
             at.setdefault(platform, {})[str(line.factors[CALL])] = line
-    names = list(dict.fromkeys(name for one in settings.values() for name in one))
+    names = list(dict.fromkeys(name for setting in settings.values() for name in setting))
     if len(names) < 2:
         return None
     design = data.manifest.plan.get("design") or {}
@@ -50,9 +50,9 @@ def analyse(data: RunData) -> SystemCallOverhead | None:
         if base is None:
             notes.append(f"{target}: the reference platform {reference} has no values.")
             continue
-        others = {name: lines for name, lines in by_platform.items() if name != reference}
-        priors = _priors(base, others.values())
-        for name, lines in others.items():
+        compared = {name: lines for name, lines in by_platform.items() if name != reference}
+        priors = _priors(base, compared.values())
+        for name, lines in compared.items():
             platforms.append(_platform(name, target, base, lines, data.confidence, priors))
     return SystemCallOverhead(reference, tuple(platforms), tuple(notes)) if platforms else None
 
@@ -63,9 +63,9 @@ def reference_of(names: Sequence[str], baseline: object) -> str:
     return wanted if wanted in names else names[0]
 
 
-def _priors(base: Lines, others: Iterable[Lines]) -> Mapping[str, Array]:
+def _priors(base: Lines, compared: Iterable[Lines]) -> Mapping[str, Array]:
     series: dict[LineKey, Array] = {}
-    for lines in others:
+    for lines in compared:
         for call in base.keys() & lines.keys():
             line, (a, b) = lines[call], compare.shared_rounds(base[call], lines[call])
             if a.size:
@@ -87,14 +87,14 @@ def _platform(
         for call in base
         if call in lines
     ]
-    whole = sum(one.overhead.value for one in calls if one.overhead is not None)
+    whole = sum(call.overhead.value for call in calls if call.overhead is not None)
     calls = [
-        replace(one, share=one.overhead.value / whole)
-        if one.overhead is not None and whole > 0
-        else one
-        for one in calls
+        replace(call, share=call.overhead.value / whole)
+        if call.overhead is not None and whole > 0
+        else call
+        for call in calls
     ]
-    calls.sort(key=lambda one: one.overhead.value if one.overhead else 0.0, reverse=True)
+    calls.sort(key=lambda call: call.overhead.value if call.overhead else 0.0, reverse=True)
     first = next(iter(lines.values()))
     factors = {k: v for k, v in first.factors.items() if k not in (PLATFORM, CALL)}
     return PlatformOverhead(name, target, factors, tuple(calls), _total(base, lines, confidence))

@@ -10,7 +10,8 @@ from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.platforms.boot_chart import estimate_cell
 from nephoscope.features.platforms.records import CallOverhead, PlatformOverhead, SystemCallOverhead
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Chart, Section, Sentence, Table, items
+from nephoscope.report.columns import number, table, text
 
 MOST_OF_IT = 0.8
 """Share of the overhead that the named classes make together."""
@@ -26,8 +27,8 @@ def build(result: RunResult) -> Section | None:
         Sentence(sentence(platform, overhead.reference), lead=True)
         for platform in overhead.platforms
     ]
-    for number, platform in enumerate(overhead.platforms):
-        blocks.append(_waterfall(platform, overhead.reference, number))
+    for position, platform in enumerate(overhead.platforms):
+        blocks.append(_waterfall(platform, overhead.reference, position))
     blocks += _ratios(overhead)
     blocks += items(overhead.notes)
     return Section("overhead", "Overhead of system calls", tuple(blocks))
@@ -51,7 +52,7 @@ def sentence(platform: PlatformOverhead, reference: str) -> str:
         head = f"{name}: one operation of each class is not proven slower than on {base}: {text}"
         cause = f"; slower by themselves: {wording.joined(slower)}" if slower else ""
     proven = [(c.ratio.low, c.call, c.ratio) for c in platform.calls if c.ratio and c.ratio.low]
-    low, call, ratio = max(proven, key=lambda item: item[0], default=(0.0, "", None))
+    low, call, ratio = max(proven, key=lambda row: row[0], default=(0.0, "", None))
     if ratio is None or low <= 1:
         return f"{head}{cause}."
     times = estimate_cell(wording.plain(ratio))
@@ -119,9 +120,10 @@ def _ratios(overhead: SystemCallOverhead) -> Iterator[Chart]:
         )
         figure = figures.dots(rows, axis)
         figures.vertical(figure["layout"], 1.0, "no overhead", log=True)
-        data = Table(
-            (Column("class"), *Column.numbers("ratio")),
-            tuple((name, estimate_cell(ratio)) for name, ratio in rows),
+        data = table(
+            rows,
+            text("class", lambda row: row[0]),
+            number("ratio", lambda row: estimate_cell(row[1])),
         )
         yield Chart("overhead-ratios", "Ratio by class", figure, data, repeats=True)
 
@@ -131,25 +133,24 @@ def _bar(
 ) -> dict[str, Any]:
     """Returns the bar of one class, or without an overhead that of all classes together."""
     style: dict[str, Any] = {"type": "bar", "orientation": "h", "base": [base]}
-    colour, text = _TOTAL, units.format_value(length, "ns")
+    colour, label = _TOTAL, units.format_value(length, "ns")
     if overhead is not None:
-        colour, text = _MORE if length >= 0 else _LESS, wording.estimate_text(overhead)
+        colour, label = _MORE if length >= 0 else _LESS, wording.estimate_text(overhead)
         style["error_x"] = figures.interval_bars([overhead]) | {"color": palette.NEUTRAL}
     style["marker"] = {"color": colour}
-    return figures.trace(name, [length], [place], [f"{name}: {text}"], **style)
+    return figures.trace(name, [length], [place], [f"{name}: {label}"], **style)
 
 
 def _table(platform: PlatformOverhead, reference: str) -> Table:
-    names = (wording.clean(reference), wording.clean(platform.platform))
-    rows = tuple(
-        (
-            call.call,
-            wording.value_text(call.reference),
-            wording.value_text(call.measured),
-            estimate_cell(call.overhead) if call.overhead else f"– ({call.reason})",
-            estimate_cell(wording.plain(call.ratio)) if call.ratio else "–",
-            "–" if call.share is None else wording.percent(call.share, 2),
-        )
-        for call in platform.calls
+    return table(
+        platform.calls,
+        text("class", lambda call: call.call),
+        number(wording.clean(reference), lambda call: call.reference),
+        number(wording.clean(platform.platform), lambda call: call.measured),
+        number(
+            "overhead",
+            lambda row: estimate_cell(row.overhead) if row.overhead else f"– ({row.reason})",
+        ),
+        number("ratio", lambda call: estimate_cell(call.ratio and wording.plain(call.ratio))),
+        number("share", lambda call: call.share, "ratio", 2),
     )
-    return Table((Column("class"), *Column.numbers(*names, "overhead", "ratio", "share")), rows)

@@ -10,19 +10,10 @@ from nephoscope.features.platforms import boot_chart
 from nephoscope.features.platforms.boot_chart import estimate_cell
 from nephoscope.features.platforms.density import DOUBLED
 from nephoscope.features.platforms.records import MARKS, BootFigures, Density, PlatformReport
-from nephoscope.features.platforms.windows import LOOKS, ROUNDS
+from nephoscope.features.platforms.windows import MAX_ANALYSES, ROUNDS
 from nephoscope.report import figures, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Section,
-    Sentence,
-    Table,
-    items,
-)
+from nephoscope.report.blocks import Block, Chart, Heading, Item, Section, Sentence, items
+from nephoscope.report.columns import number, spread, table, text
 
 
 def section(report: PlatformReport) -> Section:
@@ -62,24 +53,24 @@ def _words(platform: BootFigures, density: Density | None) -> str:
     if platform.memory is not None:
         words.append(f"needs {wording.value_text(platform.memory)} of memory")
     if density is not None and density.guests is not None:
-        number = wording.plural(round(density.guests.value), "loaded guest")
+        guests = wording.plural(round(density.guests.value), "loaded guest")
         end = " until the p99 doubles"
         if density.guests.note:
             end = " without a doubled p99, and possibly more"
         elif density.guests.high is None:
             end += " (the doubling is not proven)"
-        words.append(f"carries {number}{end}")
+        words.append(f"carries {guests}{end}")
     return wording.joined(words)
 
 
 def _memory(report: PlatformReport) -> Iterator[Block]:
-    rows = []
     loaded = {platform.platform: platform.memory for platform in report.densities}
-    for platform in report.platforms:
-        cell = estimate_cell(platform.memory)
+
+    def after_boot(platform: BootFigures) -> str:
         if platform.memory is None:
-            cell = f"– ({wording.clean(platform.reasons.get('memory', 'not measured'))})"
-        rows.append((wording.clean(platform.name), cell, estimate_cell(loaded.get(platform.name))))
+            return f"– ({wording.clean(platform.reasons.get('memory', 'not measured'))})"
+        return estimate_cell(platform.memory)
+
     size = units.format_value(report.guest_memory_bytes, "bytes")
     merging = {
         True: "Same-page merging (KSM) is on, so that equal pages of guests count once: the memory "
@@ -88,11 +79,13 @@ def _memory(report: PlatformReport) -> Iterator[Block]:
         None: "The kernel does not say whether it merges equal pages (KSM).",
     }[report.same_page_merging]
     yield Heading("Memory per guest")
-    yield Table(
-        (Column("platform"), *Column.numbers("after boot", "after load")),
-        tuple(rows),
-        "Proportional set size (PSS) of all processes of a guest, its kernel included; after load "
-        "also the HTTP server that was loaded.",
+    yield table(
+        report.platforms,
+        text("platform", lambda platform: platform.name),
+        number("after boot", after_boot),
+        number("after load", lambda platform: estimate_cell(loaded.get(platform.name))),
+        caption="Proportional set size (PSS) of all processes of a guest, its kernel included; "
+        "after load also the HTTP server that was loaded.",
     )
     tone = "warning" if report.same_page_merging else "info"
     yield from items([f"{merging} Guests with a kernel of their own have {size}."], tone)
@@ -105,20 +98,16 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
         f"Guests that each serve small HTTP requests at {rate} (Poisson arrivals, over their own "
         "loopback interface) until the p99 of the first guest is twice its p99 while the other "
         "guests are idle. Both windows of a round follow each other, in random order; a step has "
-        f"{ROUNDS} rounds, up to {LOOKS * ROUNDS} while the interval of the ratio contains 2."
+        f"{ROUNDS} rounds, up to {MAX_ANALYSES * ROUNDS} while the interval of the ratio "
+        "contains 2."
     )
-    yield Table(
-        (Column("platform"), *Column.numbers("guests", "low", "high"), Column("search ended")),
-        tuple(
-            (
-                wording.clean(platform.platform),
-                *_guests(platform.guests),
-                wording.clean(platform.stopped),
-            )
-            for platform in report.densities
-        ),
-        "low, high: numbers up to which every interval of the p99 ratio lies below 2, and from "
-        "which on it lies above.",
+    yield table(
+        report.densities,
+        text("platform", lambda platform: platform.platform),
+        *spread(("guests", "low", "high"), lambda platform: _guests(platform.guests)),
+        text("search ended", lambda platform: platform.stopped),
+        caption="low, high: numbers up to which every interval of the p99 ratio lies below 2, and "
+        "from which on it lies above.",
     )
     steps = [(platform, step) for platform in report.densities for step in platform.steps]
     dots = [
@@ -126,33 +115,27 @@ def _densities(report: PlatformReport) -> Iterator[Block]:
         for platform, step in steps
         if step.p99_ratio is not None
     ]
-    table = Table(
-        (
-            Column("platform"),
-            *Column.numbers("guests", "live", "p99 ratio", "completed"),
-            Column("failures", roomy=True),
+    listing = table(
+        steps,
+        text("platform", lambda row: row[0].platform),
+        number("guests", lambda row: row[1].guests),
+        number("live", lambda row: row[1].live),
+        number(
+            "p99 ratio",
+            lambda row: estimate_cell(row[1].p99_ratio and wording.plain(row[1].p99_ratio)),
         ),
-        tuple(
-            (
-                wording.clean(platform.platform),
-                str(step.guests),
-                str(step.live),
-                estimate_cell(step.p99_ratio and wording.plain(step.p99_ratio)),
-                estimate_cell(step.completed_per_s),
-                wording.clean(step.reason),
-            )
-            for platform, step in steps
-        ),
-        "live: guests that answered every request that they received.",
+        number("completed", lambda row: estimate_cell(row[1].completed_per_s)),
+        text("failures", lambda row: row[1].reason, roomy=True),
+        caption="live: guests that answered every request that they received.",
     )
     if dots:
         figure = figures.dots(
             dots, figures.Axis("p99 relative to one loaded guest", "none", log=True)
         )
         figures.vertical(figure["layout"], DOUBLED, "doubled", log=True)
-        yield Chart("platform-density", "Response time by number of guests", figure, table)
+        yield Chart("platform-density", "Response time by number of guests", figure, listing)
     elif steps:
-        yield table
+        yield listing
 
 
 def _guests(estimate: Estimate | None) -> tuple[str, str, str]:

@@ -35,7 +35,7 @@ BODY_BYTES = 4096
 CONNECTIONS = 10
 ROUNDS = 6
 """Fewest for an interval of the p99 ratio; so many are added while the interval contains 2."""
-LOOKS = 3
+MAX_ANALYSES = 3
 """Times at which the interval decides whether rounds are added."""
 WARMUP_NS, WINDOW_NS = 200_000_000, 1_000_000_000
 LIMIT_S = 120.0
@@ -133,9 +133,11 @@ async def load(guests: Sequence[LoadedGuest], seed: int) -> list[GuestWindow]:
     )
     sides = [side for side in prepared if isinstance(side, Side)]
     try:
-        others = [one for one in prepared if not isinstance(one, Side | NephoscopeError)]
-        if others:
-            raise next(iter(others))
+        failures = [
+            failure for failure in prepared if not isinstance(failure, Side | NephoscopeError)
+        ]
+        if failures:
+            raise next(iter(failures))
         await session.go(sides, _LEAD_NS)
         windows = []
         for side in prepared:
@@ -159,17 +161,17 @@ class Round:
 async def measure(guests: Sequence[LoadedGuest], seed: int) -> DensityStep:
     """Measures a step, with further rounds while it is undecided whether the p99 has doubled."""
     measured: list[Round] = []
-    for look in range(LOOKS):
-        measured += await rounds(guests, seed, look)
+    for extension in range(MAX_ANALYSES):
+        measured += await rounds(guests, seed, extension)
         step = step_of(measured, seed)
         if step.p99_ratio is None or is_decided(step.p99_ratio):
             break
     return step
 
 
-async def rounds(guests: Sequence[LoadedGuest], seed: int, look: int = 0) -> list[Round]:
+async def rounds(guests: Sequence[LoadedGuest], seed: int, extension: int = 0) -> list[Round]:
     """Measures rounds of a step, the two windows of each in random order."""
-    draw = random.Random(f"{seed}/{len(guests)}/{look}")
+    draw = random.Random(f"{seed}/{len(guests)}/{extension}")
     measured = []
     for _ in range(ROUNDS):
         first = draw.random() < 0.5
@@ -186,13 +188,16 @@ def _ratio_of(measured: Sequence[Round], seed: int) -> Estimate:
 
     Raises Refused where they leave it open on which side of 2 it is.
     """
-    pairs = [(one.alone.latencies, one.loaded[0].latencies) for one in measured]
-    level = 1 - (1 - CONFIDENCE) / LOOKS
+    pairs = [
+        (measured_round.alone.latencies, measured_round.loaded[0].latencies)
+        for measured_round in measured
+    ]
+    level = 1 - (1 - CONFIDENCE) / MAX_ANALYSES
     ratio = factor_of_percentile(pairs, QUANTILE, confidence=level, seed=seed)
     ratio = replace(ratio, confidence=CONFIDENCE)
-    if _reached_by_unanswered([one.alone for one in measured]):
+    if _reached_by_unanswered([measured_round.alone for measured_round in measured]):
         raise Refused("Requests without an answer reach the p99 of the guest alone.")
-    loaded = [one.loaded[0] for one in measured]
+    loaded = [measured_round.loaded[0] for measured_round in measured]
     if not _reached_by_unanswered(loaded):
         return ratio
     if ratio.value < DOUBLED:
@@ -202,7 +207,10 @@ def _ratio_of(measured: Sequence[Round], seed: int) -> Estimate:
         )
     count, total = (
         sum(int(sum(each[1])) for each in own)
-        for own in ([one.unanswered for one in loaded], [one.latencies for one in loaded])
+        for own in (
+            [guest_window.unanswered for guest_window in loaded],
+            [guest_window.latencies for guest_window in loaded],
+        )
     )
     note = histograms.CENSORED_NOTE.format(count=count, total=total)
     return replace(ratio, high=None, censored=True, note=note)
@@ -211,7 +219,7 @@ def _ratio_of(measured: Sequence[Round], seed: int) -> Estimate:
 def _reached_by_unanswered(own: Sequence[GuestWindow]) -> bool:
     """States whether requests without an answer reach the quantile of all windows together."""
     latencies, unanswered = (
-        histograms.merge([getattr(one, name) for one in own])
+        histograms.merge([getattr(guest_window, name) for guest_window in own])
         for name in ("latencies", "unanswered")
     )
     return bool(len(unanswered[1])) and histograms.is_censored(latencies, unanswered, QUANTILE)
@@ -224,9 +232,20 @@ def step_of(measured: Sequence[Round], seed: int) -> DensityStep:
     there are.
     """
     number = len(measured[0].loaded)
-    live = sum(not any(one.loaded[guest].failure for one in measured) for guest in range(number))
-    completed = [sum(window.completed_per_s for window in one.loaded) for one in measured]
-    failures = [w.failure for one in measured for w in (one.alone, *one.loaded) if w.failure]
+    live = sum(
+        not any(measured_round.loaded[guest].failure for measured_round in measured)
+        for guest in range(number)
+    )
+    completed = [
+        sum(window.completed_per_s for window in measured_round.loaded)
+        for measured_round in measured
+    ]
+    failures = [
+        w.failure
+        for measured_round in measured
+        for w in (measured_round.alone, *measured_round.loaded)
+        if w.failure
+    ]
     ratio = None
     try:
         ratio = _ratio_of(measured, seed)

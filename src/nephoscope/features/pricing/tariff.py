@@ -164,8 +164,8 @@ def read(file: Path, run: StoredRun | None = None) -> TariffAnalysis:
     tariff = recordfile.load(file, TariffFile, "tariff")
     measured = {} if run is None else _goodputs(run)
     transfers = {
-        name: tuple(measured.get(name, ())) or one.throughput_mbit_per_s or ()
-        for name, one in tariff.classes.items()
+        name: tuple(measured.get(name, ())) or client_class.throughput_mbit_per_s or ()
+        for name, client_class in tariff.classes.items()
     }
     missing = [name for name, values in transfers.items() if not values]
     if missing:
@@ -198,9 +198,9 @@ def analyse(
     values = np.array([harmonic_mean(np.array(transfers[name])) for name in tariff.classes])
     resampled = [_resampled(name, transfers[name], resamples) for name in tariff.classes]
     drawn = np.stack(resampled, axis=-1)
-    flat = np.array([price_of(one.gb_per_month, tariff.tiers) for one in every])
-    clients = np.array([one.clients for one in every])
-    contracted = np.array([one.contracted_mbit_per_s for one in every])
+    flat = np.array([price_of(client_class.gb_per_month, tariff.tiers) for client_class in every])
+    clients = np.array([client_class.clients for client_class in every])
+    contracted = np.array([client_class.contracted_mbit_per_s for client_class in every])
     shares, drawn_shares = (phi(each, contracted, tariff.discount) for each in (values, drawn))
     revenue = float(flat @ clients)
     factor, drawn_factor = (

@@ -125,7 +125,7 @@ def weights_of(file: OfferFile) -> Weights:
     parameters = list(file.parameters)
     if file.comparisons is not None:
         return _compared(np.array(file.comparisons), parameters)
-    stated = {name: one.weight for name, one in file.parameters.items()}
+    stated = {name: parameter.weight for name, parameter in file.parameters.items()}
     missing = [name for name, weight in stated.items() if weight is None]
     if missing:
         raise UsageError(
@@ -207,7 +207,7 @@ def analyse(file: OfferFile, draws: int = DRAWS) -> UtilityAnalysis:
                 _provider_price(levels, file),
             )
         )
-    offers.sort(key=lambda one: (bool(one.excluded), -one.utility.value))
+    offers.sort(key=lambda offer: (bool(offer.excluded), -offer.utility.value))
     recommended = "" if offers[0].excluded else offers[0].offer
     return UtilityAnalysis(
         file.currency,
@@ -217,7 +217,7 @@ def analyse(file: OfferFile, draws: int = DRAWS) -> UtilityAnalysis:
         recommended,
         tuple(offers),
         _best_level(file, shares),
-        tuple(_curve(name, one, file) for name, one in file.parameters.items()),
+        tuple(_curve(name, parameter, file) for name, parameter in file.parameters.items()),
         tuple(_notes(file, offers)),
     )
 
@@ -308,7 +308,7 @@ def _pareto(file: OfferFile, excluded: Mapping[str, str]) -> set[str]:
     return {
         name
         for name, own in values.items()
-        if not any(dominates(-other, -own) for other in values.values())
+        if not any(dominates(-rival, -own) for rival in values.values())
     }
 
 
@@ -349,7 +349,9 @@ def _best_level(file: OfferFile, shares: Array) -> BestLevel | None:
     each part of it the best level that it buys, and all divisions of it are tried. None without
     price functions or budget.
     """
-    if file.budget is None or any(one.provider is None for one in file.parameters.values()):
+    if file.budget is None or any(
+        parameter.provider is None for parameter in file.parameters.values()
+    ):
         return None
     spent = np.linspace(0, file.budget, _LEVELS)
     best = np.zeros(_LEVELS)
@@ -405,7 +407,7 @@ def _notes(file: OfferFile, offers: Sequence[OfferUtility]) -> list[str]:
     notes = []
     if offers[0].excluded:
         notes.append("Every offer is out, so none is recommended.")
-    if all(one.utility.low is None for one in offers):
+    if all(offer.utility.low is None for offer in offers):
         notes.append("Metrics have no intervals and weights no uncertainty: ranks are exact.")
     elif file.weight_certainty is None:
         notes.append("The weights are taken as exact; `weight_certainty` makes them uncertain.")

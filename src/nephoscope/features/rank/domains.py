@@ -11,7 +11,7 @@ from nephoscope.core.model import Estimate
 from nephoscope.core.reading.sentences import listed
 from nephoscope.features.rank.overall import METHOD
 from nephoscope.features.rank.records import AdviceWord, DomainAdvice, RankSettings
-from nephoscope.features.rank.resources import DOMAINS, Domain
+from nephoscope.features.rank.resources import DOMAINS, WorkDomain
 from nephoscope.features.rank.rows import RankRow, log_costs, weighted, weights_over
 from nephoscope.features.rank.standing import Standing
 from nephoscope.stats.statistics.friedman import mid_ranks
@@ -30,7 +30,7 @@ def advise(
 
 
 def _advice(
-    domain: Domain, rows: Sequence[RankRow], names: Sequence[str], settings: RankSettings
+    domain: WorkDomain, rows: Sequence[RankRow], names: Sequence[str], settings: RankSettings
 ) -> DomainAdvice:
     complete = [row for row in rows if row.covers(names)]
     measured = dict.fromkeys(row.resource for row in complete)
@@ -76,7 +76,7 @@ def _untested(domain: str, basis: str, costs: Array, names: Sequence[str]) -> Do
     return DomainAdvice(domain, "not tested", first, None, {}, basis, sentence)
 
 
-def _basis(domain: Domain, shares: Mapping[str, float], rows: Sequence[RankRow]) -> str:
+def _basis(domain: WorkDomain, shares: Mapping[str, float], rows: Sequence[RankRow]) -> str:
     benchmarks = ", ".join(dict.fromkeys(row.benchmark for row in rows))
     if len(shares) == 1:
         return benchmarks
@@ -87,7 +87,7 @@ def _basis(domain: Domain, shares: Mapping[str, float], rows: Sequence[RankRow])
 
 
 def _not_measured(
-    domain: Domain,
+    domain: WorkDomain,
     shares: Mapping[str, float],
     rows: Sequence[RankRow],
     measured: Mapping[str, None],

@@ -23,7 +23,7 @@ def pareto_front(rows: Sequence[RankRow], names: Sequence[str], confidence: floa
     """
     columns = [(row.standing(confidence), _places(row, names)) for row in rows]
     # Rivals that beat many come first; the order changes no result.
-    order = np.argsort(sum((_rank(one, at) for one, at in columns), np.zeros(len(names))))
+    order = np.argsort(sum((_rank(standing, at) for standing, at in columns), np.zeros(len(names))))
     front = np.arange(len(names))
     beaten = np.zeros(len(names), bool)
     # Without intervals, who is beaten beats nobody whom its own rival does not beat.

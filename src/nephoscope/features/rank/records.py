@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nephoscope.core.model import Better, Consistency, Estimate, Factors
+from nephoscope.results.run_settings import HiddenSetting
 
 RowKind = Literal["value", "consistency", "average"]
 Score = Literal["geometric mean", "mean rank", "none"]
@@ -181,7 +182,8 @@ class Ranking:
     """Alternatives ranked by metric, overall and by application domain.
 
     margin: relative difference that is not worth a change. excluded: metrics and alternatives that
-    are left out, each with its reason.
+    are left out, each with its reason. hidden_settings: what differs between the alternatives
+    beside the machines and the factor.
     """
 
     alternatives: tuple[str, ...]
@@ -194,3 +196,4 @@ class Ranking:
     domains: tuple[DomainAdvice, ...]
     excluded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    hidden_settings: tuple[HiddenSetting, ...] = ()

@@ -41,7 +41,7 @@ _OF_RESOURCE: Mapping[Resource, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class WorkDomain:
     """An application domain. shares: of its time by resource; empty: all that were measured.
 
     instead: shares for a host on which the first ones were not measured.
@@ -53,14 +53,14 @@ class Domain:
 
 
 DOMAINS = (
-    Domain("CPU-bound", {CPU: 1}, {}),
-    Domain("memory-bound", {MEMORY: 1}, {}),
-    Domain("cache-friendly", {CACHE: 1}, {}),
-    Domain("read-heavy", {READ: 1}, {}),
-    Domain("write-heavy", {WRITE: 1}, {}),
-    Domain("database", {DATABASE: 1}, {WRITE: 0.5, READ: 0.25, CPU: 0.25}),
-    Domain("web", {WEB: 1}, {}),
-    Domain("mixed", {}, {}),
+    WorkDomain("CPU-bound", {CPU: 1}, {}),
+    WorkDomain("memory-bound", {MEMORY: 1}, {}),
+    WorkDomain("cache-friendly", {CACHE: 1}, {}),
+    WorkDomain("read-heavy", {READ: 1}, {}),
+    WorkDomain("write-heavy", {WRITE: 1}, {}),
+    WorkDomain("database", {DATABASE: 1}, {WRITE: 0.5, READ: 0.25, CPU: 0.25}),
+    WorkDomain("web", {WEB: 1}, {}),
+    WorkDomain("mixed", {}, {}),
 )
 
 

@@ -91,6 +91,7 @@ def rank(alternatives: Alternatives, settings: RankSettings) -> Ranking:
         advise(rows, scope.names, settings),
         tuple(excluded),
         (*alternatives.warnings, *exclusions.warnings(alternatives.excluded)),
+        alternatives.hidden_settings,
     )
 
 

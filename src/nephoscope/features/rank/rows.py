@@ -19,6 +19,7 @@ from nephoscope.features.rank.records import RowKind
 from nephoscope.features.rank.resources import parameter_of, resource_of
 from nephoscope.features.rank.standing import Errors, OwnErrors, Standing, combined
 from nephoscope.results.lines import pool_comparisons
+from nephoscope.results.run_settings import HiddenSetting
 from nephoscope.stats import exclusions
 from nephoscope.stats.compare import round_shifts, shared_rounds
 from nephoscope.stats.statistics.dependence import ASSUMED
@@ -111,6 +112,7 @@ class Alternatives:
 
     reasons: by alternative, benchmark and metric, '' of which stands for all metrics; `no_reason`
     where there is none. excluded: what `exclusions.imbalance` states of compared pairs.
+    hidden_settings: what differs between the alternatives beside what is ranked.
     """
 
     confidence: float
@@ -120,6 +122,7 @@ class Alternatives:
     no_reason: str = NOT_MEASURED
     warnings: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
+    hidden_settings: tuple[HiddenSetting, ...] = ()
 
     def compare(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
         """Compares two lines. prior: of the autocorrelation of their rounds."""
@@ -135,7 +138,10 @@ class Alternatives:
         if not excluded:
             return pair
         self.excluded.append(excluded)
-        left, right = (replace(one, line=exclusions.as_measured(one.line)) for one in (a, b))
+        left, right = (
+            replace(measurement, line=exclusions.as_measured(measurement.line))
+            for measurement in (a, b)
+        )
         return weaker(pair, self.compare(left, right, prior))
 
     def without_selections(
@@ -227,8 +233,8 @@ def _check_pairs(rows: Iterable[Mapping[str, Measurement]]) -> list[Mapping[str,
 
 
 def _single(label: str, only: Measurement, alternatives: Alternatives) -> str:
-    others = (name for name in alternatives.names if name != only.alternative)
-    reasons = {name: alternatives.reason(name, only.line) for name in others}
+    absent = (name for name in alternatives.names if name != only.alternative)
+    reasons = {name: alternatives.reason(name, only.line) for name in absent}
     known = [f"; {name}: {text}" for name, text in reasons.items() if text != NOT_MEASURED]
     return f"{label} of '{only.alternative}'{''.join(known)}"
 
@@ -315,7 +321,7 @@ def weighted(
     errors = None
     if all(row.tested for row in used):
         parts = [row.errors.take(row.positions(names)) for row in used if row.errors is not None]
-        kept = [weight for weight in weights if weight > 0]
-        errors = combined(parts, kept, [row.benchmark for row in used])
+        positive_weights = [weight for weight in weights if weight > 0]
+        errors = combined(parts, positive_weights, [row.benchmark for row in used])
     n = min(row.lines[name].estimate.n for row in used for name in names)
     return Standing(tuple(names), costs, errors, confidence, n)

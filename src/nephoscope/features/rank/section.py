@@ -25,10 +25,12 @@ from nephoscope.report.blocks import (
     Table,
     items,
 )
+from nephoscope.report.columns import count, number, spread, table, text
+from nephoscope.results.run_settings import warnings_of
 from nephoscope.stats.statistics.values import percent
 
 MAX_DOTS = 40
-SHOWN = 20
+MAX_SHOWN = 20
 """Alternatives that a table shows of many."""
 COLUMNS = 8
 """Alternatives up to which each has a column and a chart."""
@@ -75,13 +77,17 @@ def section(ranking: Ranking, every: bool = False) -> Section:
 def ranks_section(ranking: Ranking, every: bool = False) -> Section:
     """Returns the ranks alone, by parameter, as published comparisons print them."""
     names = _best_names(ranking, every)
-    columns = (*Column.texts("Parameter", "Metric"), *Column.numbers(*_clean(names)))
-    rows = tuple(_ranks_rows(ranking, names))
-    table = Table(columns, rows, f"{_CAPTION}{_more(ranking, len(names))}")
-    return Section("ranks", "Ranks", (table, *_remarks(ranking)))
+    rows = table(
+        _ranks_rows(ranking, names),
+        text("Parameter", lambda row: row[0]),
+        text("Metric", lambda row: row[1]),
+        *spread(_clean(names), lambda row: row[2]),
+        caption=f"{_CAPTION}{_more(ranking, len(names))}",
+    )
+    return Section("ranks", "Ranks", (rows, *_remarks(ranking)))
 
 
-def _best_names(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
+def _best_names(ranking: Ranking, every: bool, most: int = MAX_SHOWN) -> list[str]:
     """The alternatives that a page shows: all in their order, or of many the best ones."""
     if len(ranking.alternatives) <= most:
         return list(ranking.alternatives)
@@ -91,8 +97,8 @@ def _best_names(ranking: Ranking, every: bool, most: int = SHOWN) -> list[str]:
     return order if every else order[:most]
 
 
-def _more(ranking: Ranking, shown: int) -> str:
-    rest = len(ranking.alternatives) - shown
+def _more(ranking: Ranking, printed_n: int) -> str:
+    rest = len(ranking.alternatives) - printed_n
     return f" {rest:,} more: --all prints them, --json has them." if rest > 0 else ""
 
 
@@ -100,47 +106,34 @@ def _overall(ranking: Ranking, every: bool) -> Iterator[Block]:
     overall, cells = ranking.overall, in_order(ranking)
     if not cells:
         return
-    top, ratio = overall.top, overall.score == "geometric mean"
-    several = len(overall.benchmarks) > 1
-    columns: list[tuple[Column, Callable[[OverallCell], str]]] = [
-        (Column("Alternative"), lambda cell: wording.clean(cell.alternative)),
-        (Column("Rank", True), lambda cell: f"{cell.rank}"),
+    top, best = overall.top, cells if every else cells[:MAX_SHOWN]
+    columns: list[Column[OverallCell]] = [
+        text("Alternative", lambda cell: cell.alternative),
+        number("Rank", lambda cell: cell.rank),
     ]
     if overall.tested:
-        columns.append((Column("Interval", True), _rank_interval))
-    if ratio:
-        columns.append((Column("Ratio", True), lambda cell: _interval(cell.ratio)))
+        columns.append(number("Interval", lambda cell: _range(cell.rank_low, cell.rank_high)))
+    if overall.score == "geometric mean":
+        columns.append(number("Ratio", lambda cell: _interval(cell.ratio)))
     if any(cell.first_probability is not None for cell in cells):
         columns += [
-            (Column("P(rank 1)", True), lambda cell: chance(cell.first_probability, cell, 1)),
-            (
-                Column(f"P(top {top})", True),
-                lambda cell: chance(cell.top_probability, cell, top),
+            number("P(rank 1)", lambda cell: chance(cell.first_probability, cell, 1)),
+            number(f"P(top {top})", lambda cell: chance(cell.top_probability, cell, top)),
+        ]
+    if len(overall.benchmarks) > 1:
+        columns += [
+            number(
+                "Without one", lambda cell: _range(cell.rank_without_low, cell.rank_without_high)
+            ),
+            number(
+                "First by weights",
+                lambda cell: percent(cell.first_of_weightings or 0.0, 2),
+                roomy=True,
             ),
         ]
-    if several:
-        columns.append(
-            (
-                Column("Without one", True),
-                lambda cell: _range(cell.rank_without_low, cell.rank_without_high),
-            )
-        )
-        columns.append(
-            (
-                Column("First by weights", True, roomy=True),
-                lambda cell: percent(cell.first_of_weightings or 0.0, 2),
-            )
-        )
-    columns.append(
-        (Column("Front", True, roomy=True), lambda cell: "yes" if cell.on_pareto_front else "no")
-    )
-    best = cells if every else cells[:SHOWN]
-    rows = tuple(tuple(text(cell) for _, text in columns) for cell in best)
-    yield Table(
-        tuple(column for column, _ in columns),
-        rows,
-        f"{_overall_caption(ranking)}{_more(ranking, len(best))}",
-    )
+    columns.append(number("Front", lambda cell: cell.on_pareto_front, roomy=True))
+    caption = f"{_overall_caption(ranking)}{_more(ranking, len(best))}"
+    yield table(best, *columns, caption=caption)
     yield from items(_scope(ranking))
     mean = overall.agreement
     if mean is not None:
@@ -196,11 +189,12 @@ def _advice(ranking: Ranking) -> Iterator[Block]:
 
 
 def _advice_table(ranking: Ranking) -> Table:
-    rows = tuple(
-        (item.domain, GAP if item.certainty is None else percent(item.certainty), item.sentence)
-        for item in ranking.domains
+    return table(
+        ranking.domains,
+        text("Domain", lambda row: row.domain),
+        number("Certainty", lambda row: GAP if row.certainty is None else percent(row.certainty)),
+        text("Advice", lambda row: row.sentence),
     )
-    return Table((Column("Domain"), Column("Certainty", True), Column("Advice")), rows)
 
 
 def _value_table(ranking: Ranking, every: bool) -> Table:
@@ -208,12 +202,16 @@ def _value_table(ranking: Ranking, every: bool) -> Table:
     labels = _labels(ranking)
     if len(ranking.alternatives) > COLUMNS:
         return _best_table(ranking, labels)
-    rows = []
-    for row in ranking.rows:
-        texts = [_marked_value(row, cell) for cell in row.cells]
-        rows.append((labels[id(row)], *texts))
-    columns = (Column("Metric"), *Column.numbers(*_clean(ranking.alternatives)))
-    return Table(columns, tuple(rows), _CAPTION)
+
+    def marked(row: RankedRow) -> list[str]:
+        return [_marked_value(row, cell) for cell in row.cells]
+
+    return table(
+        ranking.rows,
+        text("Metric", lambda row: labels[id(row)]),
+        *spread(_clean(ranking.alternatives), marked),
+        caption=_CAPTION,
+    )
 
 
 def _marked_value(row: RankedRow, cell: RankedCell) -> str:
@@ -225,36 +223,43 @@ def _marked_value(row: RankedRow, cell: RankedCell) -> str:
 
 def _best_table(ranking: Ranking, labels: Mapping[int, str]) -> Table:
     """The best alternatives of each metric, for more alternatives than a table has columns."""
-    rows = []
-    for row in ranking.rows:
-        known = [cell for cell in row.cells if cell.rank is not None]
-        best = nsmallest(BEST, known, key=lambda cell: cell.rank or 0)
-        texts = [f"{wording.clean(cell.alternative)}  {_marked_value(row, cell)}" for cell in best]
-        texts += [GAP] * (BEST - len(texts))
-        rows.append((labels[id(row)], f"{len(known):,}", *texts))
-    columns = (
-        Column("Metric"),
-        Column("Alternatives", True),
-        *Column.texts("Best", "Second", "Third"),
+
+    def known(row: RankedRow) -> list[RankedCell]:
+        return [cell for cell in row.cells if cell.rank is not None]
+
+    def best(row: RankedRow) -> list[str]:
+        cells = nsmallest(BEST, known(row), key=lambda cell: cell.rank or 0)
+        texts = [f"{wording.clean(cell.alternative)}  {_marked_value(row, cell)}" for cell in cells]
+        return texts + [GAP] * (BEST - len(texts))
+
+    return table(
+        ranking.rows,
+        text("Metric", lambda row: labels[id(row)]),
+        count("Alternatives", lambda row: len(known(row))),
+        *spread(("Best", "Second", "Third"), best, numeric=False),
+        caption=_CAPTION,
     )
-    return Table(columns, tuple(rows), _CAPTION)
 
 
 def _consistency(ranking: Ranking) -> Iterator[Block]:
-    rows, labels = [], _labels(ranking)
-    for row in ranking.rows:
-        if any(cell.consistency_rank for cell in row.cells):
-            texts = []
-            for cell in row.cells:
-                varied = cell.consistency.robust_cv if cell.consistency else None
-                mark = _consistency_mark(row, cell)
-                texts.append(mark if varied is None else f"{mark}  {percent(varied, 2)}")
-            rows.append((labels[id(row)], *texts))
+    def variation(row: RankedRow, cell: RankedCell) -> str:
+        cv = cell.consistency.robust_cv if cell.consistency else None
+        mark = _consistency_mark(row, cell)
+        return mark if cv is None else f"{mark}  {percent(cv, 2)}"
+
+    def varied(row: RankedRow) -> list[str]:
+        return [variation(row, cell) for cell in row.cells]
+
+    labels = _labels(ranking)
+    rows = [row for row in ranking.rows if any(cell.consistency_rank for cell in row.cells)]
     if rows:
         yield Heading("Consistency by metric")
-        columns = (Column("Metric"), *Column.numbers(*_clean(ranking.alternatives)))
-        caption = "Robust coefficient of variation of the repetitions; rank 1 varies least."
-        yield Table(columns, tuple(rows), caption)
+        yield table(
+            rows,
+            text("Metric", lambda row: labels[id(row)]),
+            *spread(_clean(ranking.alternatives), varied),
+            caption="Robust coefficient of variation of the repetitions; rank 1 varies least.",
+        )
 
 
 def _charts(ranking: Ranking) -> Iterator[Block]:
@@ -272,7 +277,7 @@ def _charts(ranking: Ranking) -> Iterator[Block]:
             yield _dots("ranking", f"Best alternatives relative to {reference}", best, axis)
         return
     labels = _labels(ranking)
-    for number, name in enumerate(ranking.alternatives):
+    for position, name in enumerate(ranking.alternatives):
         own = [
             (labels[id(row)], cell.ratio)
             for row in ranking.rows
@@ -281,14 +286,17 @@ def _charts(ranking: Ranking) -> Iterator[Block]:
         ][:MAX_DOTS]
         if own:
             title = f"{wording.clean(name)} relative to {reference}"
-            yield _dots(f"ranking-{number}", title, own, axis)
+            yield _dots(f"ranking-{position}", title, own, axis)
 
 
 def _dots(id: str, title: str, rows: Sequence[tuple[str, Estimate]], axis: figures.Axis) -> Chart:
-    data = tuple((label, _interval(ratio)) for label, ratio in rows)
-    table = Table(Column.head(("Metric" if "-" in id else "Alternative",), ("ratio",)), data)
+    data = table(
+        rows,
+        text("Metric" if "-" in id else "Alternative", lambda row: row[0]),
+        number("ratio", lambda row: _interval(row[1])),
+    )
     caption = "Time, or the inverse of a rate, relative to the reference; bars are intervals."
-    return Chart(id, title, figures.dots(rows, axis), table, caption, repeats=True)
+    return Chart(id, title, figures.dots(rows, axis), data, caption, repeats=True)
 
 
 def _remarks(ranking: Ranking) -> Iterator[Block]:
@@ -296,7 +304,8 @@ def _remarks(ranking: Ranking) -> Iterator[Block]:
     notes = [f"{labels[id(row)]}: {row.note}" for row in ranking.rows if row.note]
     yield from items(notes, title="Notes of the source")
     missing = list(_gaps(ranking, labels))
-    warnings = [Item(wording.clean(text), "warning") for text in ranking.warnings]
+    sentences = [*ranking.warnings, *warnings_of(ranking.hidden_settings)]
+    warnings = [Item(wording.clean(sentence), "warning") for sentence in sentences]
     yield from items([*missing, *ranking.excluded, *warnings], title="Gaps and exclusions")
 
 
@@ -315,7 +324,7 @@ def _gaps(ranking: Ranking, labels: Mapping[int, str]) -> Iterator[str]:
         yield f"{name} has no {labels[id(own[0][1])]}{more}: {reason.removesuffix('.')}."
 
 
-def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
     labels = _labels(ranking)
     at = {name: index for index, name in enumerate(ranking.alternatives)}
     positions = [at[name] for name in names]
@@ -329,7 +338,7 @@ def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, .
         rest = [row for row in own if row.kind != "value"]
         title = wording.clean(parameter)
         kinds = {row.kind for row in own}
-        few = len(ranking.alternatives) <= SHOWN
+        few = len(ranking.alternatives) <= MAX_SHOWN
         lines = [(labels[id(row)], marks(row, _mark)) for row in values]
         if few and len(values) > 1 and "average" not in kinds:
             lines.append(("Average", _over_rows(values, positions, _interval_of)))
@@ -338,7 +347,7 @@ def _ranks_rows(ranking: Ranking, names: Sequence[str]) -> Iterator[tuple[str, .
             lines.append((CONSISTENCY, _over_rows(values, positions, _consistency_interval_of)))
         for label, ranks in lines:
             if any(rank != GAP for rank in ranks):
-                yield title, label, *ranks
+                yield title, label, ranks
                 title = ""
 
 
@@ -372,10 +381,6 @@ def _range(low: int | None, high: int | None) -> str:
     if low is None or high is None:
         return GAP
     return f"{low}" if low == high else f"{low}–{high}"
-
-
-def _rank_interval(cell: OverallCell) -> str:
-    return _range(cell.rank_low, cell.rank_high)
 
 
 def _interval_of(cell: RankedCell) -> Interval | None:

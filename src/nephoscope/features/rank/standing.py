@@ -273,8 +273,8 @@ class Standing:
     @property
     def no_interval(self) -> str:
         """Returns why a value has no interval."""
-        one = "one value each" if self.n == 1 else f"n = {self.n}"
-        return f"No interval: {one}; it needs 4 repetitions."
+        sample_size = "one value each" if self.n == 1 else f"n = {self.n}"
+        return f"No interval: {sample_size}; it needs 4 repetitions."
 
     def draws(self, seed: int) -> Array | None:
         """Returns costs that vary by their errors, shape (draws, k); None without errors."""

@@ -16,7 +16,7 @@ from nephoscope.features.comparison.prior import prior_of
 from nephoscope.features.comparison.settings import measured_otherwise, settings_of
 from nephoscope.features.rank.pairs import Pair, of_comparison
 from nephoscope.features.rank.rows import Alternatives, Measurement
-from nephoscope.results import analyse_run
+from nephoscope.results import analyse_run, run_settings
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store import Store, StoredRun
 
@@ -54,6 +54,8 @@ class StoredAlternatives(Alternatives):
     _histories: list[LineHistory] = field(default_factory=list)
     _ids: set[str] = field(default_factory=set)
     _gaps: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    _settings: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    _machines: set[str] = field(default_factory=set)
 
     def compare(self, a: Measurement, b: Measurement, prior: Array) -> Pair:
         """Compares two lines; of separate runs the interval includes the variance between runs."""
@@ -117,6 +119,9 @@ class StoredAlternatives(Alternatives):
         for trial in result.invalid:
             if item.target in ("", trial.target):
                 self._note_gap(trial, by, item.name)
+        for target in dict.fromkeys(line.target for _, line in labelled):
+            self._settings[run.id, target] = run_settings.settings_of(run.manifest, target)
+            self._machines.add(machine_of(run, target) or f"{run.id} {target}")
         self._runs.append(run)
         self._ids.add(run.id)
         # None of the ranked runs belongs to the history of another; the set grows with them.
@@ -144,7 +149,9 @@ class StoredAlternatives(Alternatives):
         self.reasons.setdefault((alternative, trial.benchmark, ""), reason)
 
     def check_separate(self) -> None:
-        """Warns where alternatives come from runs that were not interleaved."""
+        """Warns where alternatives come from separate runs, or were measured otherwise."""
+        compared = run_settings.OF_MACHINE if len(self._machines) > 1 else ()
+        self.hidden_settings = run_settings.hidden_settings(self._settings.values(), compared)
         sources: dict[str, set[int]] = {}
         for item in self.measurements:
             sources.setdefault(item.alternative, set()).add(item.source)

@@ -10,9 +10,15 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from nephoscope.core import units
-from nephoscope.features.scheduler.inference.verdict import Fit, Look, Scheduler, of_kind
+from nephoscope.features.scheduler.inference.verdict import (
+    Fit,
+    ObservationWindow,
+    Scheduler,
+    of_kind,
+)
 from nephoscope.report import figures, timeline, wording
-from nephoscope.report.blocks import Chart, Column, Table
+from nephoscope.report.blocks import Chart
+from nephoscope.report.columns import number, spread, table, text
 from nephoscope.report.timeline import LEAST_GAP_NS, Lane
 
 KINDS = {
@@ -21,7 +27,7 @@ KINDS = {
     "several": "several processes",
     "sleeping": "with sleeps",
 }
-"""What each look is called."""
+"""What each window is called."""
 
 SHOWN_PERIODS = 8
 """Periods in the strip: enough to see that they repeat, few enough to see each."""
@@ -34,13 +40,13 @@ def name_of(scheduler: Scheduler) -> str:
     return wording.target_text(scheduler.target, scheduler.conditions)
 
 
-def lengths(looks: Iterable[Look]) -> dict[str, list[float]]:
-    """Returns the lengths of `_PARTS` that the loops of these looks saw, in ns, ascending.
+def lengths(windows: Iterable[ObservationWindow]) -> dict[str, list[float]]:
+    """Returns the lengths of `_PARTS` that the loops of these windows saw, in ns, ascending.
 
     Cut runs at either end are left out.
     """
     by_part: dict[str, list[float]] = {"run": [], "wait": [], "period": []}
-    for loop in (loop for look in looks for loop in look.loops):
+    for loop in (loop for window in windows for loop in window.loops):
         gaps = [gap for gap in loop.gaps if gap.length_ns >= LEAST_GAP_NS]
         by_part["wait"] += [gap.length_ns for gap in gaps]
         for before, after in pairwise(gaps):
@@ -53,8 +59,8 @@ def lengths(looks: Iterable[Look]) -> dict[str, list[float]]:
 
 
 def strip(scheduler: Scheduler, id: str) -> Chart | None:
-    """Returns when each loop had the CPU: a trial of each look, the beginning of it; None without
-    looks."""
+    """Returns when each loop had the CPU: a trial of each window, the beginning of it; None without
+    windows."""
     drawn = _lanes(scheduler)
     if not drawn:
         return None
@@ -71,27 +77,27 @@ def strip(scheduler: Scheduler, id: str) -> Chart | None:
 def _lanes(scheduler: Scheduler) -> list[Lane]:
     out = []
     for kind in KINDS:
-        drawn = of_kind(scheduler.looks, kind)
+        drawn = of_kind(scheduler.windows, kind)
         if not drawn:
             continue
-        ordered = sorted(drawn, key=lambda look: look.obtained_cpus)
-        look = ordered[len(ordered) // 2]
+        ordered = sorted(drawn, key=lambda window: window.obtained_cpus)
+        window = ordered[len(ordered) // 2]
         period = scheduler.fit.period_ns.value if scheduler.fit.period_ns is not None else 0.0
-        span = min(float(look.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
-        for number, loop in enumerate(look.loops):
+        span = min(float(window.window_ns), max(_LEAST_SHOWN_NS, SHOWN_PERIODS * period))
+        for position, loop in enumerate(window.loops):
             gaps = timeline.clipped(
                 ((gap.start_ns, gap.end_ns, gap.cause) for gap in loop.gaps), span
             )
-            out.append(Lane(KINDS[kind], _name(look, number), gaps, span))
+            out.append(Lane(KINDS[kind], _name(window, position), gaps, span))
     return out[: timeline.MAX_LANES]
 
 
-def _name(look: Look, number: int) -> str:
+def _name(window: ObservationWindow, number: int) -> str:
     """'CPU 1', 'CPU 1, process 0' where several share it, 'loop 1' where none is pinned."""
-    loop = look.loops[number]
+    loop = window.loops[number]
     if loop.cpu is None:
-        return f"loop {number}" if len(look.loops) > 1 else loop.name
-    return f"{loop.name}, process {loop.process}" if look.processes > 1 else loop.name
+        return f"loop {number}" if len(window.loops) > 1 else loop.name
+    return f"{loop.name}, process {loop.process}" if window.processes > 1 else loop.name
 
 
 # The distributions ------------------------------------------------------------------------------
@@ -102,7 +108,10 @@ _PARTS = {"run": "running", "wait": "waiting", "period": "period"}
 def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
     """CDFs of run, wait and period; one chart with all three for one target, else one for each."""
     if len(schedulers) > 1:
-        found = [(name_of(one), lengths(of_kind(one.looks, "one", "all"))) for one in schedulers]
+        by_scheduler = [
+            (name_of(scheduler), lengths(of_kind(scheduler.windows, "one", "all")))
+            for scheduler in schedulers
+        ]
         caption = (
             "One curve per target over all trials, with one busy CPU and with all CPUs busy. "
             "Gaps of 1 ms or more."
@@ -113,12 +122,12 @@ def distributions(schedulers: Sequence[Scheduler]) -> list[Chart]:
             for chart in _cdf(
                 f"scheduler-{part}",
                 f"Length: {word}",
-                [(name, own[part]) for name, own in found],
+                [(name, own[part]) for name, own in by_scheduler],
                 caption,
             )
         ]
     (scheduler,) = schedulers
-    by_kind = {kind: lengths(of_kind(scheduler.looks, kind)) for kind in ("one", "all")}
+    by_kind = {kind: lengths(of_kind(scheduler.windows, kind)) for kind in ("one", "all")}
     return _cdf(
         "scheduler-lengths",
         "Lengths of runs, waits and periods",
@@ -172,7 +181,7 @@ def _cdf(
             )
         )
         tenths = [values[min(n - 1, int(q * n))] for q in (0.1, 0.25, 0.5, 0.75, 0.9)]
-        rows.append((name, str(n), *(units.format_value(value, "ns") for value in tenths)))
+        rows.append((name, n, tenths))
     figure = figures.lines(
         drawn,
         figures.Axis("length", "ns", from_zero=True),
@@ -187,9 +196,13 @@ def _cdf(
         figures.vertical(figure["layout"], ns, label, log=False)
         # Labels of neighbours would lie on each other.
         figure["layout"]["annotations"][-1] |= {"y": 0.02 + 0.07 * index, "xanchor": "left"}
-    head = (Column("curve"), *Column.numbers("n", "p10", "p25", "p50", "p75", "p90"))
-    table = Table(head, tuple(rows))
-    return [Chart(id, title, figure, table, caption, brief=table)]
+    data = table(
+        rows,
+        text("curve", lambda row: row[0]),
+        number("n", lambda row: row[1]),
+        *spread(("p10", "p25", "p50", "p75", "p90"), lambda row: row[2], "ns"),
+    )
+    return [Chart(id, title, figure, data, caption, brief=data)]
 
 
 def _hover(name: str, share: float, ns: float) -> str:

@@ -17,7 +17,12 @@ from nephoscope.catalog import CPU_GAPS
 from nephoscope.core.model import AUXILIARY_FACTORS, Sample, TrialRecord, factors_key
 from nephoscope.core.naming import as_number
 from nephoscope.features.scheduler.inference.infer import infer
-from nephoscope.features.scheduler.inference.verdict import Gap, Look, Loop, SchedulerVerdicts
+from nephoscope.features.scheduler.inference.verdict import (
+    Gap,
+    Loop,
+    ObservationWindow,
+    SchedulerVerdicts,
+)
 from nephoscope.measure.targets.probe.busy_programs import BUSY_PROGRAMS
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
@@ -39,12 +44,12 @@ def analyse(data: RunData) -> SchedulerVerdicts:
     """Returns a verdict for each target and combination of conditions of a run of `cpu.gaps`."""
     run = data.run
     own = {param.id for param in run.spec(BENCHMARK).params}
-    looks: dict[tuple[str, str], list[Look]] = {}
+    windows: dict[tuple[str, str], list[ObservationWindow]] = {}
     for record, table in run.tables():
         if record.benchmark == BENCHMARK and counts(record):
             target = record.key.target
             allowed = facts.items(data.fingerprints.get(target), "topology.allowed_cpus")
-            look = look_of(
+            window = window_of(
                 target,
                 record.key.name,
                 record.params,
@@ -53,11 +58,11 @@ def analyse(data: RunData) -> SchedulerVerdicts:
                 machine_cpus=len(allowed) if allowed else None,
                 programs=_programs(record),
             )
-            looks.setdefault((target, factors_key(conditions_of(record, own))), []).append(look)
+            windows.setdefault((target, factors_key(conditions_of(record, own))), []).append(window)
     return SchedulerVerdicts(
         tuple(
-            replace(infer(target, found), conditions=json.loads(conditions))
-            for (target, conditions), found in looks.items()
+            replace(infer(target, target_windows), conditions=json.loads(conditions))
+            for (target, conditions), target_windows in windows.items()
         )
     )
 
@@ -81,7 +86,7 @@ def _samples(table: pa.Table) -> Iterable[Sample]:
             yield Sample(metric, value, count, at_ns, factors)
 
 
-def look_of(
+def window_of(
     target: str,
     trial: str,
     params: Mapping[str, Any],
@@ -90,8 +95,8 @@ def look_of(
     *,
     machine_cpus: int | None = None,
     programs: Iterable[tuple[str, float]] = (),
-) -> Look:
-    """The look of one trial.
+) -> ObservationWindow:
+    """The window of one trial.
 
     params: as the plan gave them. samples: all of the trial's; other metrics are passed over.
     counters: those of the machine over the trial. machine_cpus: those that a process may use.
@@ -99,7 +104,7 @@ def look_of(
     """
     settings = {name: value for name, value in params.items() if value is not None}
     throttled = as_number(counters.get("throttled_count"))
-    return Look(
+    return ObservationWindow(
         target=target,
         trial=trial,
         processes=int(settings.get("processes_per_cpu", 1)),
@@ -139,8 +144,8 @@ def _loops(samples: Iterable[Sample]) -> tuple[Loop, ...]:
         else:
             scalars[place][sample.metric] = sample.value
 
-    def in_order(found: list[Gap]) -> tuple[Gap, ...]:
-        return tuple(sorted(found, key=lambda gap: gap.start_ns))
+    def in_order(unordered: list[Gap]) -> tuple[Gap, ...]:
+        return tuple(sorted(unordered, key=lambda gap: gap.start_ns))
 
     return tuple(
         Loop(

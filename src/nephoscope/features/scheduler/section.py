@@ -9,21 +9,12 @@ from typing import Any
 from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
-from nephoscope.core.model import Estimate, RunResult
+from nephoscope.core.model import RunResult
 from nephoscope.features.scheduler import charts as pictures
 from nephoscope.features.scheduler.inference.verdict import Fit, Scheduler, SchedulerVerdicts, Word
 from nephoscope.report import charts, figures, palette, selection, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Section,
-    Sentence,
-    Table,
-    items,
-)
+from nephoscope.report.blocks import Block, Chart, Heading, Item, Section, Sentence, Table, items
+from nephoscope.report.columns import estimate, estimates_table, number, table, text
 
 BENCHMARKS = (instruments.CPU_GAPS,)
 
@@ -54,8 +45,8 @@ def build(result: RunResult) -> Section | None:
     keys = selection.histogram_keys(
         result, instruments.CPU_GAPS, lambda name: name.startswith("gap_length")
     )
-    found = result.part(SchedulerVerdicts)
-    schedulers = found.targets if found is not None else ()
+    verdicts = result.part(SchedulerVerdicts)
+    schedulers = verdicts.targets if verdicts is not None else ()
     if not metrics and not gaps and not keys and not schedulers:
         return None
     blocks: list[Block] = [
@@ -96,66 +87,58 @@ def scheduler_blocks(schedulers: Sequence[Scheduler]) -> list[Block]:
     out: list[Block] = []
     if several:
         out += [Heading("Scheduling policy"), _verdicts(schedulers)]
-    for number, scheduler in enumerate(schedulers):
+    for position, scheduler in enumerate(schedulers):
         if several:
             out.append(Heading(pictures.name_of(scheduler)))
-        out += _verdict_blocks(scheduler, number)
+        out += _verdict_blocks(scheduler, position)
     if several:
         out.append(Heading("Run, wait and period lengths"))
     return [*out, *pictures.distributions(schedulers)]
 
 
 def _verdicts(schedulers: Sequence[Scheduler]) -> Table:
-    rows = tuple(
-        (
-            pictures.name_of(one),
-            one.word.value,
-            *map(_short, (one.fit.share, one.fit.slice_ns, one.fit.period_ns)),
-        )
-        for one in schedulers
+    return table(
+        schedulers,
+        text("target", pictures.name_of),
+        text("verdict", lambda row: row.word.value),
+        number("share", lambda row: row.fit.share),
+        number("slice", lambda row: row.fit.slice_ns),
+        number("period", lambda row: row.fit.period_ns),
     )
-    head = (*Column.texts("target", "verdict"), *Column.numbers("share", "slice", "period"))
-    return Table(head, rows)
 
 
-def _short(estimate: Estimate | None) -> str:
-    return "–" if estimate is None else wording.value_text(estimate)
-
-
-def _verdict_blocks(scheduler: Scheduler, number: int) -> list[Block]:
+def _verdict_blocks(scheduler: Scheduler, position: int) -> list[Block]:
     word = scheduler.word.value
     out: list[Block] = [
         Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(scheduler.sentence)}", lead=True),
         *items(scheduler.contradictions, "warning"),
         *_fit_table(scheduler.fit),
     ]
-    chart = pictures.strip(scheduler, f"scheduler-strip-{number}")
-    if chart is not None and number < MAX_STRIPS:
+    chart = pictures.strip(scheduler, f"scheduler-strip-{position}")
+    if chart is not None and position < MAX_STRIPS:
         out.append(chart)
     return [*out, *_obtained(scheduler), *_evidence(scheduler)]
 
 
 def _fit_table(fit: Fit) -> list[Block]:
     named = {"share": fit.share, "slice per period": fit.slice_ns, "period": fit.period_ns}
-    rows = tuple(
-        (name, *wording.estimate_cells(found)) for name, found in named.items() if found is not None
-    )
-    return [Table(charts.estimate_columns("fitted"), rows)] if rows else []
+    known = [(name, fitted) for name, fitted in named.items() if fitted is not None]
+    return [estimates_table(known, "fitted")] if known else []
 
 
-def _obtained(one: Scheduler) -> list[Block]:
-    rows = tuple(
-        (
-            pictures.KINDS.get(obtained.look, wording.clean(obtained.look)),
-            "unpinned" if obtained.cpu is None else f"CPU {obtained.cpu}",
-            str(obtained.processes),
-            ", ".join(wording.percent(share, 3) for share in obtained.share),
-            *wording.estimate_cells(obtained.total),
-        )
-        for obtained in one.per_cpu
+def _obtained(scheduler: Scheduler) -> list[Block]:
+    rows = table(
+        scheduler.per_cpu,
+        text("observation", lambda own: pictures.KINDS.get(own.window, own.window)),
+        text("CPU", lambda own: "unpinned" if own.cpu is None else f"CPU {own.cpu}"),
+        number("loops", lambda own: own.processes),
+        number(
+            "share of each", lambda own: ", ".join(wording.percent(part, 3) for part in own.share)
+        ),
+        *estimate("total", lambda own: own.total),
+        caption="Share of each CPU:",
     )
-    head = Column.head(("observation", "CPU"), ("loops", "share of each", "total", "interval", "n"))
-    return [Table(head, rows, "Share of each CPU:")] if rows else []
+    return [rows] if scheduler.per_cpu else []
 
 
 def _evidence(scheduler: Scheduler) -> list[Block]:
@@ -267,18 +250,16 @@ def _strip_layout(
 
 
 def _timeline_table(gaps: Sequence[DrawnGap]) -> Table:
-    head = Column.head(("where", "trial"), ("start", "length"), ("cause",))
-    rows = tuple(
-        (
-            gap.lane[1],
-            wording.clean(gap.lane[2]),
-            units.format_value(gap.at_ns, "ns", 4),
-            units.format_value(gap.length_ns, "ns"),
-            gap.cause,
-        )
-        for gap in gaps[:_TABLE_ROWS]
+    longest = gaps[:_TABLE_ROWS]
+    return table(
+        longest,
+        text("where", lambda gap: gap.lane[1]),
+        text("trial", lambda gap: gap.lane[2]),
+        number("start", lambda gap: gap.at_ns, "ns", 4),
+        number("length", lambda gap: gap.length_ns, "ns"),
+        text("cause", lambda gap: gap.cause),
+        caption=f"The {len(longest)} longest gaps",
     )
-    return Table(head, rows, f"The {len(rows)} longest gaps")
 
 
 def _causes_table(gaps: Sequence[DrawnGap]) -> Table:
@@ -287,14 +268,10 @@ def _causes_table(gaps: Sequence[DrawnGap]) -> Table:
         cause: [gap.length_ns for gap in own]
         for cause, own in group_by(gaps, lambda gap: gap.cause).items()
     }
-    rows = tuple(
-        (
-            cause,
-            str(len(lengths)),
-            units.format_value(max(lengths), "ns"),
-            units.format_value(sum(lengths) / total, "ratio"),
-        )
-        for cause, lengths in sorted(by_cause.items(), key=lambda item: -sum(item[1]))
+    return table(
+        sorted(by_cause.items(), key=lambda row: -sum(row[1])),
+        text("cause", lambda row: row[0]),
+        number("recorded gaps", lambda row: len(row[1])),
+        number("longest", lambda row: max(row[1]), "ns"),
+        number("share of lost time", lambda row: sum(row[1]) / total, "ratio"),
     )
-    numbers = Column.numbers("recorded gaps", "longest", "share of lost time")
-    return Table((Column("cause"), *numbers), rows)

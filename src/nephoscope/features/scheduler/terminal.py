@@ -9,7 +9,7 @@ from nephoscope.cli.kit import output
 from nephoscope.features.scheduler.inference.sentences import percent
 from nephoscope.features.scheduler.inference.verdict import Obtained, Scheduler
 
-_LOOKS = {
+_WINDOW_KINDS = {
     "one": "one busy loop",
     "all": "one on every CPU",
     "several": "several on one CPU",
@@ -17,9 +17,9 @@ _LOOKS = {
 }
 
 
-def text(found: Iterable[Scheduler]) -> str:
+def text(schedulers: Iterable[Scheduler]) -> str:
     """A block for each target and condition."""
-    return "\n\n".join(block(one) for one in found) or "No valid observation."
+    return "\n\n".join(block(scheduler) for scheduler in schedulers) or "No valid observation."
 
 
 def block(scheduler: Scheduler) -> str:
@@ -41,7 +41,9 @@ def _shares(obtained: Iterable[Obtained]) -> str:
         between = "-" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"
         cpu = "any" if observed.cpu is None else str(observed.cpu)
         each = ", ".join(map(percent, observed.share))
-        rows.append((f"  {_LOOKS[observed.look]}", cpu, each, between, str(observed.total.n)))
+        rows.append(
+            (f"  {_WINDOW_KINDS[observed.window]}", cpu, each, between, str(observed.total.n))
+        )
     if not rows:
         return ""
     return output.table(("  OBSERVATION", "CPU", "SHARE", "TOTAL", "N"), rows, right=(1, 3, 4))

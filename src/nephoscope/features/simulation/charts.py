@@ -11,7 +11,8 @@ from nephoscope.features.simulation import tables
 from nephoscope.features.simulation import world_map as world
 from nephoscope.features.simulation.records import CACHE, USER_BASE, Deployment, HourCurve, Place
 from nephoscope.report import charts, figures, selection, wording
-from nephoscope.report.blocks import Chart, Column, Spark, Table
+from nephoscope.report.blocks import Chart, Spark, Table
+from nephoscope.report.columns import estimate, number, table, text
 
 MAX_CURVES = selection.MAX_CURVES
 _RESPONSE = "response_time_ns"
@@ -40,19 +41,19 @@ def world_map(deployment: Deployment, name: str, number: int) -> list[Chart]:
         minor = place.kind == CACHE
         label = "" if minor else wording.clean(place.name)
         marks.append(world.MapMarker(label, *_position(place), hover, minor))
-    turn = ""
+    colour_note = ""
     if deployment.objective_ns is not None:
-        turn = f" The palest colour is the objective of {_time(deployment)}."
+        colour_note = f" The palest colour is the objective of {_time(deployment)}."
     left_out = len(deployment.places) - len(known)
     if left_out:
-        turn += f" {wording.plural(left_out, 'location')} without coordinates: table only."
+        colour_note += f" {wording.plural(left_out, 'location')} without coordinates: table only."
     chart = Chart(
         f"map-{number}",
         f"Users and sites: {name}",
         world.figure(dots, marks, middle=deployment.objective_ns),
         _places_table(deployment),
         "Circle area shows the number of users, colour their mean response time. Diamonds "
-        f"are sites.{turn}",
+        f"are sites.{colour_note}",
     )
     return [chart]
 
@@ -61,49 +62,44 @@ def _position(place: Place) -> tuple[float, float]:
     return place.latitude or 0.0, place.longitude or 0.0
 
 
-def _time(found: Deployment) -> str:
-    return units.format_value(found.objective_ns or 0.0, "ns")
+def _time(deployment: Deployment) -> str:
+    return units.format_value(deployment.objective_ns or 0.0, "ns")
 
 
-def _mean_of(found: Deployment, place: Place) -> float | None:
+def _mean_of(deployment: Deployment, place: Place) -> float | None:
     """Of the user base itself, else of its region."""
-    for shares, name in ((found.user_bases, place.name), (found.regions, place.region)):
-        for one in shares:
-            if one.name == name and tables.MEAN in one.figures:
-                return one.figures[tables.MEAN].value
+    for shares, name in ((deployment.user_bases, place.name), (deployment.regions, place.region)):
+        for share in shares:
+            if share.name == name and tables.MEAN in share.figures:
+                return share.figures[tables.MEAN].value
     return None
 
 
-def _place_text(found: Deployment, place: Place) -> str:
-    mean = _mean_of(found, place)
+def _place_text(deployment: Deployment, place: Place) -> str:
+    mean = _mean_of(deployment, place)
     users = "" if place.users is None else f", {place.users:,.0f} users"
     waits = "no answer" if mean is None else f"mean {units.format_value(mean, 'ns')}"
     return f"{place.name}{users}: {waits}"
 
 
 def _places_table(deployment: Deployment) -> Table:
-    rows = []
-    for place in deployment.places:
-        mean, where, is_base = _mean_of(deployment, place), "not known", place.kind == USER_BASE
-        if place.latitude is not None:
-            where = f"{_degrees(place.latitude, 'NS')} {_degrees(place.longitude or 0.0, 'EW')}"
-        waits = "–" if mean is None else units.format_value(mean, "ns")
-        rows.append(
-            (
-                wording.clean(place.name),
-                "users" if is_base else place.kind,
-                wording.clean(place.region),
-                "–" if place.users is None else f"{place.users:,.0f}",
-                waits if is_base else "",
-                where,
-            )
-        )
-    head = (
-        *Column.texts("location", "kind", "region"),
-        *Column.numbers("users", "mean response"),
-        Column("where", True, roomy=True),
+    def where(place: Place) -> str:
+        if place.latitude is None:
+            return "not known"
+        return f"{_degrees(place.latitude, 'NS')} {_degrees(place.longitude or 0.0, 'EW')}"
+
+    def mean(place: Place) -> float | str | None:
+        return _mean_of(deployment, place) if place.kind == USER_BASE else ""
+
+    return table(
+        deployment.places,
+        text("location", lambda place: place.name),
+        text("kind", lambda place: "users" if place.kind == USER_BASE else place.kind),
+        text("region", lambda place: place.region),
+        number("users", lambda place: None if place.users is None else f"{place.users:,.0f}"),
+        number("mean response", mean, "ns"),
+        number("where", where, roomy=True),
     )
-    return Table(head, tuple(rows))
 
 
 def _degrees(value: float, letters: str) -> str:
@@ -119,13 +115,15 @@ HOURLY = {
 """Metrics by hour that have a figure: title, axis, unit."""
 
 
-def hourly(found: Deployment, name: str, number: int) -> list[Chart]:
+def hourly(deployment: Deployment, name: str, number: int) -> list[Chart]:
     """A figure for each metric that is known by the hour."""
     out = []
     for metric, (title, axis, unit) in HOURLY.items():
-        own = [one for one in found.curves if one.metric == metric and len(one.hours) > 1]
+        own = [
+            curve for curve in deployment.curves if curve.metric == metric and len(curve.hours) > 1
+        ]
         # What never changes, such as instances without scaling, is no curve.
-        if any(len({estimate.value for estimate in one.estimates}) > 1 for one in own):
+        if any(len({estimate.value for estimate in curve.estimates}) > 1 for curve in own):
             id = f"hourly-{wording.slug(metric)}-{number}"
             out.append(_hourly(own, f"{title}: {name}", axis, unit, id))
     return out
@@ -144,7 +142,7 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         middles = [hour + 0.5 for hour in result.hours]
         curves.append(figures.curve_of(label, middles, result.estimates, hover))
         rows += [
-            (label, f"{hour:02d} h", *wording.estimate_cells(estimate))
+            (label, hour, estimate)
             for hour, estimate in zip(result.hours, result.estimates, strict=True)
         ]
         ends = (f"{result.hours[0]:02d} h", f"{result.hours[-1] + 1:02d} h")
@@ -169,7 +167,12 @@ def _hourly(own: Sequence[HourCurve], title: str, axis: str, unit: str, id: str)
         id,
         title,
         figure,
-        Table(charts.estimate_columns("curve", "hour"), tuple(rows)),
+        table(
+            rows,
+            text("curve", lambda row: row[0]),
+            text("hour", lambda row: f"{row[1]:02d} h"),
+            *estimate("value", lambda row: row[2]),
+        ),
         f"One point per hour; bands show intervals over replications.{more}",
         sparks=tuple(sparks),
     )

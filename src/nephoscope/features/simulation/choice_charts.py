@@ -9,10 +9,11 @@ from nephoscope.core import units
 from nephoscope.features.simulation import tables
 from nephoscope.features.simulation.records import Placement, SiteChoice, Surface
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Chart, Column, Table, thin
+from nephoscope.report.blocks import Chart, thin
+from nephoscope.report.columns import number, spread, table, text
 
 
-def front(placement: Placement, name: str, number: int) -> list[Chart]:
+def front(placement: Placement, name: str, position: int) -> list[Chart]:
     """Cost an hour against users within the objective; nothing without options."""
     if not placement.front:
         return []
@@ -27,36 +28,36 @@ def front(placement: Placement, name: str, number: int) -> list[Chart]:
             marker={"color": colour, "symbol": symbol, "size": 9},
         )
     ]
-    taken = [one for one in best if one.chosen]
-    if taken:
+    chosen = [choice for choice in best if choice.chosen]
+    if chosen:
         star = {"symbol": "star", "size": 17, "color": palette.COLOURS[1]}
-        data.append(_options(f"chosen: {wording.joined(taken[0].sites)}", taken, marker=star))
-    ends = [one.cost_usd_per_h for one in best]
+        data.append(_options(f"chosen: {wording.joined(chosen[0].sites)}", chosen, marker=star))
+    ends = [choice.cost_usd_per_h for choice in best]
     layout = figures.layout(
         figures.axis_of(figures.Axis("cost per hour, $", "none"), ends),
         figures.axis_of(
-            figures.Axis("users within the objective", "ratio"), [one.within_ratio for one in best]
+            figures.Axis("users within the objective", "ratio"),
+            [choice.within_ratio for choice in best],
         ),
         height=380,
     )
-    rows = tuple(
-        (
-            wording.joined(wording.clean(site) for site in one.sites),
-            tables.money(one.cost_usd_per_h),
-            wording.percent(one.within_ratio, 4),
-            "–" if one.mean_ns is None else units.format_value(one.mean_ns, "ns"),
-            "chosen" if one.chosen else "",
-        )
-        for one in best
-    )
-    head = Column.head(
-        ("sites",), ("cost per hour", "within the objective", "mean response"), ("",)
+
+    def cells(choice: SiteChoice) -> str:
+        return wording.joined(wording.clean(site) for site in choice.sites)
+
+    choices = table(
+        best,
+        text("sites", cells),
+        number("cost per hour", lambda row: tables.money(row.cost_usd_per_h)),
+        number("within the objective", lambda row: wording.percent(row.within_ratio, 4)),
+        number("mean response", lambda row: row.mean_ns, "ns"),
+        text("", lambda row: "chosen" if row.chosen else ""),
     )
     chart = Chart(
-        f"front-{number}",
+        f"front-{position}",
         f"Cost and service level of site choices: {name}",
         {"data": data, "layout": layout},
-        Table(head, rows),
+        choices,
         "Each point is a Pareto-optimal choice of sites: no other choice is both cheaper "
         "and serves more users within the objective.",
     )
@@ -65,17 +66,20 @@ def front(placement: Placement, name: str, number: int) -> list[Chart]:
 
 def _options(name: str, options: Sequence[SiteChoice], **style: Any) -> dict[str, Any]:
     hover = [
-        f"{wording.joined(one.sites)}: {tables.money(one.cost_usd_per_h)} per hour, "
-        f"{wording.percent(one.within_ratio, 4)} within the objective"
-        for one in options
+        f"{wording.joined(choice.sites)}: {tables.money(choice.cost_usd_per_h)} per hour, "
+        f"{wording.percent(choice.within_ratio, 4)} within the objective"
+        for choice in options
     ]
-    x, y = [one.cost_usd_per_h for one in options], [one.within_ratio for one in options]
+    x, y = (
+        [choice.cost_usd_per_h for choice in options],
+        [choice.within_ratio for choice in options],
+    )
     return figures.trace(name, x, y, hover, **style)
 
 
-def surface(saving: Surface, name: str, number: int) -> Chart:
+def surface(saving: Surface, name: str, position: int) -> Chart:
     """The saving over share and factor of fast instances, as contours."""
-    known = [one for row in saving.saving for one in row if one is not None]
+    known = [saved for row in saving.saving for saved in row if saved is not None]
     data = [
         {
             "type": "contour",
@@ -107,16 +111,19 @@ def surface(saving: Surface, name: str, number: int) -> Chart:
     layout["yaxis"]["range"] = [min(saving.p), max(saving.p)]
     layout["showlegend"] = False
     columns = thin(range(len(saving.x)), 6)
-    rows = tuple(
-        (units.format_value(p, "ratio"), *(_saving(row[i]) for i in columns))
-        for p, row in zip(saving.p, saving.saving, strict=True)
+    listing = table(
+        zip(saving.p, saving.saving, strict=True),
+        text("share of fast", lambda row: units.format_value(row[0], "ratio")),
+        *spread(
+            (f"{saving.x[i]:.3g} times" for i in columns),
+            lambda row: [_saving(row[1][i]) for i in columns],
+        ),
     )
-    head = (Column("share of fast"), *(Column(f"{saving.x[i]:.3g} times", True) for i in columns))
     return Chart(
-        f"surface-{number}",
+        f"surface-{position}",
         f"Savings from instance selection: {name}",
         {"data": data, "layout": layout},
-        Table(head, rows),
+        listing,
         "Savings if only fast instances are kept, without the cost of the search; lines "
         "join equal savings.",
     )

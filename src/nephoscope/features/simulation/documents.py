@@ -28,7 +28,7 @@ from nephoscope.features.simulation.records import (
     Track,
 )
 
-Found = TypeVar("Found")
+Content = TypeVar("Content")
 
 
 EARLIER_NAMES = {"locations": "places"}
@@ -41,8 +41,8 @@ def find(documents: Mapping[str, Any], name: str) -> Any:
 
 
 def read(
-    documents: Mapping[str, Any], name: str, reader: Callable[[Any], Found], notes: list[str]
-) -> Found | None:
+    documents: Mapping[str, Any], name: str, reader: Callable[[Any], Content], notes: list[str]
+) -> Content | None:
     """Returns what a document says; None where it is missing, or is none of its kind (noted)."""
     document = find(documents, name)
     if document is None:
@@ -78,47 +78,47 @@ def places(document: Any) -> tuple[Place, ...]:
 
 def chosen(document: Any) -> tuple[tuple[str, ...], bool | None, bool | None]:
     """Names of the chosen sites; whether they meet the demand in closed form, and simulated."""
-    told = (document.get(name) for name in ("met", "confirmed"))
-    met, confirmed = (one if isinstance(one, bool) else None for one in told)
+    flags = (document.get(name) for name in ("met", "confirmed"))
+    met, confirmed = (value if isinstance(value, bool) else None for value in flags)
     return _names(document["sites"]), met, confirmed
 
 
-def front(document: Any, taken: tuple[str, ...]) -> tuple[SiteChoice, ...]:
+def front(document: Any, chosen_sites: tuple[str, ...]) -> tuple[SiteChoice, ...]:
     """Choices of sites, cheapest first. taken: the sites of the one that answers."""
     options = [
         SiteChoice(
-            _names(one["sites"]),
-            float(one["cost_usd_per_h"]),
-            float(one["within_ratio"]),
-            _number(one.get("response_time_mean_ns")),
-            bool(taken) and sorted(_names(one["sites"])) == sorted(taken),
+            _names(site["sites"]),
+            float(site["cost_usd_per_h"]),
+            float(site["within_ratio"]),
+            _number(site.get("response_time_mean_ns")),
+            bool(chosen_sites) and sorted(_names(site["sites"])) == sorted(chosen_sites),
         )
-        for one in document
+        for site in document
     ]
-    return tuple(sorted(options, key=lambda one: (one.cost_usd_per_h, one.within_ratio)))
+    return tuple(sorted(options, key=lambda choice: (choice.cost_usd_per_h, choice.within_ratio)))
 
 
 def sensitivity(document: Any) -> tuple[Sensitivity, ...]:
     """Returns what becomes of the choice if latency or growth are other than assumed."""
     return tuple(
         Sensitivity(
-            float(one["latency_factor"]),
-            float(one["growth_factor"]),
-            _number(one["chosen"].get("within_ratio")),
-            bool(one["met"]),
-            _names(one["best"]["sites"]),
-            _number(one["best"].get("cost_usd_per_h")),
-            bool(one["same"]),
+            float(change["latency_factor"]),
+            float(change["growth_factor"]),
+            _number(change["chosen"].get("within_ratio")),
+            bool(change["met"]),
+            _names(change["best"]["sites"]),
+            _number(change["best"].get("cost_usd_per_h")),
+            bool(change["same"]),
         )
-        for one in document
+        for change in document
     )
 
 
 def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
     """Until when it is told which virtual CPU ran, and when each did, in nanoseconds."""
     result = tuple(
-        Track(str(one["vm"]), int(one["vcpu"]), _spans(one["intervals"]))
-        for one in document["vcpus"]
+        Track(str(vcpu["vm"]), int(vcpu["vcpu"]), _spans(vcpu["intervals"]))
+        for vcpu in document["vcpus"]
     )
     last = max((track.runs[-1][1] for track in result if track.runs), default=0.0)
     return last, result
@@ -127,7 +127,7 @@ def tracks(document: Any) -> tuple[float, tuple[Track, ...]]:
 def _spans(runs: Any) -> tuple[tuple[float, float], ...]:
     """Ascending; two on different processors that touch are one."""
     spans: list[tuple[float, float]] = []
-    for start, end in sorted((float(one[0]), float(one[1])) for one in runs):
+    for start, end in sorted((float(run[0]), float(run[1])) for run in runs):
         if spans and start <= spans[-1][1]:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
         else:
@@ -137,16 +137,16 @@ def _spans(runs: Any) -> tuple[tuple[float, float], ...]:
 
 def surface(document: Any) -> Surface:
     """The saving over share and factor of fast instances."""
-    p = tuple(float(one) for one in document["share_of_fast"])
-    x = tuple(float(one) for one in document["factor"])
-    rows = tuple(tuple(_number(one) for one in row) for row in document["saving_ratio"])
+    p = tuple(float(share) for share in document["share_of_fast"])
+    x = tuple(float(factor) for factor in document["factor"])
+    rows = tuple(tuple(_number(cell) for cell in row) for row in document["saving_ratio"])
     if len(rows) != len(p) or any(len(row) != len(x) for row in rows):
         raise ValueError(f"{len(p)} by {len(x)} axes, but {len(rows)} rows")
     return Surface(p, x, rows)
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    return tuple(str(one) for one in value)
+    return tuple(str(text) for text in value)
 
 
 def _number(value: Any) -> float | None:

@@ -38,12 +38,16 @@ _MEAN, _WITHIN = "response_time_mean_ns", "within_objective_ratio"
 
 def _of(case: TargetEvidence, part: str) -> list[Any]:
     """Returns the records of this target."""
-    found = case.part(Simulation)
-    return [one for one in getattr(found, part, ()) if one.target == case.target]
+    simulation = case.part(Simulation)
+    return [
+        target_result
+        for target_result in getattr(simulation, part, ())
+        if target_result.target == case.target
+    ]
 
 
-def _name(found: Any) -> str:
-    return f" ({factors_text(found.conditions)})" if found.conditions else ""
+def _name(result: Any) -> str:
+    return f" ({factors_text(result.conditions)})" if result.conditions else ""
 
 
 def beyond_objective(case: TargetEvidence) -> Answers:
@@ -59,7 +63,7 @@ def beyond_objective(case: TargetEvidence) -> Answers:
                 objective = deployment.objective_ns or objective
     if not late:
         return
-    late.sort(key=lambda one: one[0].value)
+    late.sort(key=lambda figure: figure[0].value)
     worst, where = late[0]
     time = "the objective" if objective is None else units.format_value(objective, "ns")
     yield Finding(
@@ -74,7 +78,7 @@ def beyond_objective(case: TargetEvidence) -> Answers:
 
 def too_busy(case: TargetEvidence) -> Answers:
     """Sites that are busy nearly all the time."""
-    regions = _beyond(case, "utilisation_ratio", TOO_BUSY, lambda one: one.sites)
+    regions = _beyond(case, "utilisation_ratio", TOO_BUSY, lambda deployment: deployment.sites)
     if regions:
         worst, where = regions[0]
         yield Finding(
@@ -89,7 +93,9 @@ def too_busy(case: TargetEvidence) -> Answers:
 
 def unserved(case: TargetEvidence) -> Answers:
     """Requests without an answer."""
-    busy = _beyond(case, "unserved_ratio", 0.0, lambda one: (one.overall, *one.regions))
+    busy = _beyond(
+        case, "unserved_ratio", 0.0, lambda deployment: (deployment.overall, *deployment.regions)
+    )
     if busy:
         worst, where = busy[0]
         yield Finding(
@@ -111,11 +117,11 @@ def _beyond(
         for share in shares(deployment)
         if (figure := share.figures.get(metric)) and is_above(figure, limit)
     ]
-    return sorted(figures, key=lambda one: -one[0].value)
+    return sorted(figures, key=lambda figure: -figure[0].value)
 
 
-def _each(found: Iterable[tuple[Estimate, str]]) -> tuple[str, ...]:
-    return limit_lines([f"{name}: {text_of(figure)}" for figure, name in found])
+def _each(named_figures: Iterable[tuple[Estimate, str]]) -> tuple[str, ...]:
+    return limit_lines([f"{name}: {text_of(figure)}" for figure, name in named_figures])
 
 
 def better_than_each(case: TargetEvidence) -> Answers:
@@ -125,22 +131,26 @@ def better_than_each(case: TargetEvidence) -> Answers:
     differ in something else, such as their latencies.
     """
     simulated = case.part(Simulation) or Simulation()
-    deployments = [(one, _sites(one)) for one in simulated.deployments]
+    deployments = [(deployment, _sites(deployment)) for deployment in simulated.deployments]
     evidence = []
     for several, sites in deployments:
         if several.target != case.target:
             continue
-        alone = [one for one, own in deployments if len(own) == 1 and own <= sites]
-        if len(sites) < 2 or len({next(iter(_sites(one))) for one in alone}) < len(sites):
+        alone = [deployment for deployment, own in deployments if len(own) == 1 and own <= sites]
+        if len(sites) < 2 or len({next(iter(_sites(deployment))) for deployment in alone}) < len(
+            sites
+        ):
             continue
         for region in several.regions:
             mean = region.figures.get(_MEAN)
             single_sites = [
-                found for one in alone if (found := _mean(one, region.name)) is not None
+                mean_of_site
+                for deployment in alone
+                if (mean_of_site := _mean(deployment, region.name)) is not None
             ]
             if mean is None or len(single_sites) < len(alone):
                 continue
-            best = min(single_sites, key=lambda one: one.value)
+            best = min(single_sites, key=lambda estimate: estimate.value)
             if is_below(mean, (1 - _SHIFT) * (best.low or best.value)):
                 evidence.append(
                     f"{region.name}: {text_of(mean)} with {len(sites)} sites, {text_of(best)} with "
@@ -160,12 +170,14 @@ def better_than_each(case: TargetEvidence) -> Answers:
 
 def _sites(deployment: Any) -> frozenset[str]:
     """Returns where the sites are: their regions, else their names."""
-    return frozenset(one.region or one.name for one in deployment.places if one.kind == "site")
+    return frozenset(
+        place.region or place.name for place in deployment.places if place.kind == "site"
+    )
 
 
 def _mean(deployment: Any, region: str) -> Estimate | None:
-    found: Sequence[Any] = [one for one in deployment.regions if one.name == region]
-    return found[0].figures.get(_MEAN) if found else None
+    regions: Sequence[Any] = [share for share in deployment.regions if share.name == region]
+    return regions[0].figures.get(_MEAN) if regions else None
 
 
 def choices(case: TargetEvidence) -> Answers:
@@ -177,10 +189,10 @@ def choices(case: TargetEvidence) -> Answers:
                 Severity.WARNING,
                 f"No choice of sites meets the objective{_name(placement)}.",
                 tuple(
-                    f"{', '.join(map(wording.clean, one.sites))}, "
-                    f"{tables.money(one.cost_usd_per_h)} per hour: "
-                    f"{units.format_value(one.within_ratio, 'ratio')} within the objective"
-                    for one in placement.front[-3:]
+                    f"{', '.join(map(wording.clean, choice.sites))}, "
+                    f"{tables.money(choice.cost_usd_per_h)} per hour: "
+                    f"{units.format_value(choice.within_ratio, 'ratio')} within the objective"
+                    for choice in placement.front[-3:]
                 ),
                 "Raise the budget, relax the objective, or add candidate sites.",
             )
@@ -204,7 +216,7 @@ def choices(case: TargetEvidence) -> Answers:
                 (f"chosen: {', '.join(placement.chosen)}",),
                 "Reduce the number of candidate sites so that every choice can be evaluated.",
             )
-        moved = [one for one in placement.sensitivity if not one.met]
+        moved = [change for change in placement.sensitivity if not change.met]
         if moved:
             yield Finding(
                 "fragile_choice",
@@ -213,9 +225,9 @@ def choices(case: TargetEvidence) -> Answers:
                 f"{len(placement.sensitivity)} changed assumptions{_name(placement)}.",
                 limit_lines(
                     [
-                        f"latency × {one.latency:g}, load × {one.growth:g}: "
-                        f"{', '.join(one.best) or 'no choice'} would be best"
-                        for one in moved
+                        f"latency × {change.latency:g}, load × {change.growth:g}: "
+                        f"{', '.join(change.best) or 'no choice'} would be best"
+                        for change in moved
                     ]
                 ),
                 "Measure the assumptions that the choice depends on before deciding.",

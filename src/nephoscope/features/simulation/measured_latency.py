@@ -44,8 +44,8 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
         )
     return {
         "measured": {
-            near: {far: _quantiles(seen) for far, seen in others.items()}
-            for near, others in pairs.items()
+            near: {far: _quantiles(seen) for far, seen in values_by_place.items()}
+            for near, values_by_place in pairs.items()
         }
     }
 
@@ -57,7 +57,9 @@ def unmeasured(values: Mapping[str, Any], latency: Mapping[str, Any], run: str) 
     would have no way to any site.
     """
     measured = {
-        frozenset((near, far)) for near, others in latency["measured"].items() for far in others
+        frozenset((near, far))
+        for near, far_places in latency["measured"].items()
+        for far in far_places
     }
     sites = {name: _words(name, site) for name, site in _named(values, "sites")}
     lacking: list[str] = []
@@ -66,7 +68,9 @@ def unmeasured(values: Mapping[str, Any], latency: Mapping[str, Any], run: str) 
         missing = [
             site
             for site, words in sites.items()
-            if not any(frozenset((one, other)) in measured for one in own for other in words)
+            if not any(
+                frozenset((word, far_word)) in measured for word in own for far_word in words
+            )
         ]
         if sites and len(missing) == len(sites):
             raise UsageError(
@@ -86,10 +90,10 @@ def unmeasured(values: Mapping[str, Any], latency: Mapping[str, Any], run: str) 
 
 def _named(values: Mapping[str, Any], key: str) -> list[tuple[str, Mapping[str, Any]]]:
     """Places by name; what is written wrongly is left to the simulator's own words."""
-    found = values.get(key)
-    if not isinstance(found, Mapping):
+    entries = values.get(key)
+    if not isinstance(entries, Mapping):
         return []
-    return [(str(name), one) for name, one in found.items() if isinstance(one, Mapping)]
+    return [(str(name), entry) for name, entry in entries.items() if isinstance(entry, Mapping)]
 
 
 def _words(name: str, place: Mapping[str, Any]) -> set[str]:
@@ -112,5 +116,5 @@ def _quantiles(seen: Mapping[float, int]) -> list[float]:
     counts = np.array([seen[value] for value in values])
     parts = min(DRAWN, int(counts.sum()))
     wanted = (np.arange(parts) + 0.5) / parts * counts.sum()
-    found = values[np.searchsorted(np.cumsum(counts), wanted)]
-    return [round(float(value) / 1e6, 6) for value in found]
+    quantiles = values[np.searchsorted(np.cumsum(counts), wanted)]
+    return [round(float(value) / 1e6, 6) for value in quantiles]

@@ -34,7 +34,7 @@ def build(result: RunResult) -> Section | None:
 def answer(result: RunResult) -> list[str]:
     """Returns the recommended sites of each placement, with what they reach."""
     simulation = result.part(Simulation)
-    return [_lead(one) for one in simulation.placements[:2]] if simulation else []
+    return [_lead(placement) for placement in simulation.placements[:2]] if simulation else []
 
 
 def _lead(placement: Placement) -> str:
@@ -62,8 +62,8 @@ def _lead(placement: Placement) -> str:
     return " ".join(filter(None, parts))
 
 
-def _bound(found: Placement) -> str:
-    bound = found.figures.get("bound_ratio")
+def _bound(placement: Placement) -> str:
+    bound = placement.figures.get("bound_ratio")
     if bound is None:
         return ""
     if bound.value <= 0:

@@ -70,8 +70,8 @@ class _Group:
 
     def levels(self, factor: str) -> list[Any]:
         """The levels of one factor among the lines, in the order of their names."""
-        found = dict.fromkeys(own[factor] for own, _ in self.lines if factor in own)
-        return sorted(found, key=lambda level: (isinstance(level, str), level))
+        distinct = dict.fromkeys(own[factor] for own, _ in self.lines if factor in own)
+        return sorted(distinct, key=lambda level: (isinstance(level, str), level))
 
 
 def analyse(data: RunData) -> Simulation | None:
@@ -81,10 +81,14 @@ def analyse(data: RunData) -> Simulation | None:
         return None
     notes: list[str] = []
     return Simulation(
-        deployments=tuple(_deployment(one, notes) for one in groups if one.benchmark == GEO),
-        placements=tuple(_placement(one, notes) for one in groups if one.benchmark == PLACE),
-        schedulers=tuple(_scheduler(one, notes) for one in groups if one.benchmark == SCHEDULER),
-        selections=tuple(_selection(one, notes) for one in groups if one.benchmark == SELECTION),
+        deployments=tuple(_deployment(group, notes) for group in groups if group.benchmark == GEO),
+        placements=tuple(_placement(group, notes) for group in groups if group.benchmark == PLACE),
+        schedulers=tuple(
+            _scheduler(group, notes) for group in groups if group.benchmark == SCHEDULER
+        ),
+        selections=tuple(
+            _selection(group, notes) for group in groups if group.benchmark == SELECTION
+        ),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -92,12 +96,12 @@ def analyse(data: RunData) -> Simulation | None:
 def _groups(records: Iterable[TrialRecord], metrics: Sequence[MetricResult]) -> list[_Group]:
     simulated = {GEO, PLACE, SCHEDULER, SELECTION}
     groups: dict[tuple[str, str, str], _Group] = {}
-    for record in sorted(records, key=lambda one: (one.key.setting, one.key.round)):
+    for record in sorted(records, key=lambda record: (record.key.setting, record.key.round)):
         counts = record.key.round > 0 and record.status is TrialStatus.VALID
         if record.benchmark in simulated and counts:
             key = (record.benchmark, record.key.target, factors_key(record.factors))
-            given = {k: v for k, v in record.factors.items() if k not in _UNSAID}
-            groups.setdefault(key, _Group(*key[:2], given, record))
+            conditions = {k: v for k, v in record.factors.items() if k not in _UNSAID}
+            groups.setdefault(key, _Group(*key[:2], conditions, record))
     for line in metrics:
         for group in groups.values():
             factors = group.record.factors
@@ -131,8 +135,8 @@ def _name(group: _Group) -> str:
 
 def _scenario_value(group: _Group, key: str) -> Any:
     """A key of the scenario, from the document of places or from the scenario itself."""
-    told = documents.find(group.record.documents, "locations")
-    for source in (told if isinstance(told, Mapping) else {}, scenario_of(group.record)):
+    reported = documents.find(group.record.documents, "locations")
+    for source in (reported if isinstance(reported, Mapping) else {}, scenario_of(group.record)):
         if source.get(key) is not None:
             return source[key]
     return None
@@ -186,12 +190,14 @@ def _curves(group: _Group) -> Iterable[HourCurve]:
 def _placement(group: _Group, notes: list[str]) -> Placement:
     results = group.record.documents
     chosen = documents.read(results, "chosen", documents.chosen, notes)
-    taken, met, confirmed = chosen or ((), None, None)
-    front = documents.read(results, "front", lambda one: documents.front(one, taken), notes)
+    chosen_sites, met, confirmed = chosen or ((), None, None)
+    front = documents.read(
+        results, "front", lambda document: documents.front(document, chosen_sites), notes
+    )
     return Placement(
         **group.head(),
         front=front or (),
-        chosen=taken,
+        chosen=chosen_sites,
         figures=group.figures(),
         sensitivity=documents.read(results, "sensitivity", documents.sensitivity, notes) or (),
         objective_ns=_objective(group),
@@ -207,9 +213,11 @@ def _scheduler(group: _Group, notes: list[str]) -> SimulatedScheduler:
             vcpu = own.get("vcpu")
             guest = str(own["vm"]), None if vcpu is None else int(vcpu)
             figures.setdefault(guest, {})[line.metric] = line.estimate
-    ordered = sorted(figures, key=lambda one: (one[0], -1 if one[1] is None else one[1]))
-    told = documents.read(group.record.documents, "timeline", documents.tracks, notes)
-    window, tracks = told or (0.0, ())
+    ordered = sorted(
+        figures, key=lambda figure: (figure[0], -1 if figure[1] is None else figure[1])
+    )
+    timeline = documents.read(group.record.documents, "timeline", documents.tracks, notes)
+    window, tracks = timeline or (0.0, ())
     return SimulatedScheduler(
         **group.head(),
         guests=tuple(SimulatedGuest(*guest, figures[guest]) for guest in ordered),

@@ -7,11 +7,12 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.simulation import choice_charts, tables
 from nephoscope.features.simulation.records import InstanceSelection, Simulation
 from nephoscope.report import charts, wording
-from nephoscope.report.blocks import Block, Column, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Section, Sentence, Table
+from nephoscope.report.columns import spread, table, text
 
 BENCHMARKS = (instruments.SIM_SELECTION,)
 
-_TOLD = {
+_TITLES = {
     "saving_ratio": "saving",
     "cost_usd": "cost with selection",
     "baseline_cost_usd": "cost without selection",
@@ -55,19 +56,21 @@ def build(result: RunResult) -> Section | None:
     return Section("saving", "Savings from instance selection", (Sentence(intro), *blocks))
 
 
-def _table(found: tuple[InstanceSelection, ...], names: list[str]) -> Table:
-    rows = tuple(
-        (told, *(_cell(one, metric) for one in found))
-        for metric, told in _TOLD.items()
-        if any(metric in one.figures for one in found)
+def _table(selections: tuple[InstanceSelection, ...], names: list[str]) -> Table:
+    known = [
+        metric for metric in _TITLES if any(metric in selection.figures for selection in selections)
+    ]
+    return table(
+        known,
+        text("", lambda metric: _TITLES[metric]),
+        *spread(names, lambda metric: [_cell(item, metric) for item in selections]),
+        caption="With its interval over replications"
+        f"{tables.over(selection.figures for selection in selections)}",
     )
-    n = tables.over(one.figures for one in found)
-    caption = f"With its interval over replications{n}"
-    return Table((Column(""), *Column.numbers(*names)), rows, caption)
 
 
-def _cell(found: InstanceSelection, metric: str) -> str:
-    estimate = found.figures.get(metric)
+def _cell(selection: InstanceSelection, metric: str) -> str:
+    estimate = selection.figures.get(metric)
     if estimate is not None and estimate.unit == "none" and "usd" not in metric:
         return wording.value_text(estimate)
     return tables.estimate_text(estimate)

@@ -16,7 +16,8 @@ from nephoscope.features.simulation.records import (
     Simulation,
 )
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Heading, Sentence, Table, items
+from nephoscope.report.blocks import Block, Heading, Sentence, Table, items
+from nephoscope.report.columns import number, spread, table, text
 
 MEAN, WITHIN, REQUESTS = "response_time_mean_ns", "within_objective_ratio", "requests"
 UNSERVED = "unserved_ratio"
@@ -39,8 +40,8 @@ def blocks_of(
     things = getattr(simulation, part)
     names = names_of(things)
     blocks: list[Block] = []
-    for number, (thing, name) in enumerate(zip(things[:limit], names, strict=False)):
-        own = build(thing, name, number)
+    for position, (thing, name) in enumerate(zip(things[:limit], names, strict=False)):
+        own = build(thing, name, position)
         blocks += [Heading(name), *own] if own and len(names) > 1 else own
     if limit is not None and len(things) > limit:
         left = wording.plural(len(things) - limit, f"further {part.removesuffix('s')}")
@@ -51,18 +52,18 @@ def blocks_of(
     return [*blocks, *items(notes, title="Unavailable statistics")]
 
 
-def names_of(found: Sequence[Any]) -> list[str]:
+def names_of(results: Sequence[Any]) -> list[str]:
     """A name for each of several simulated things: the shortest that tells them apart."""
-    whole = [wording.target_text(one.target, one.conditions) for one in found]
+    whole = [wording.target_text(result.target, result.conditions) for result in results]
     for names in (
-        [wording.clean(one.scenario) for one in found],
-        [wording.clean(one.target) for one in found],
-        [wording.factors_text(one.conditions) for one in found],
+        [wording.clean(result.scenario) for result in results],
+        [wording.clean(result.target) for result in results],
+        [wording.factors_text(result.conditions) for result in results],
         whole,
     ):
         if all(names) and len(set(names)) == len(names):
             return names
-    return [f"{name} ({number})" for number, name in enumerate(whole, 1)]
+    return [f"{name} ({place})" for place, name in enumerate(whole, 1)]
 
 
 def keys_of(
@@ -70,7 +71,9 @@ def keys_of(
 ) -> list[selection.HistogramKey]:
     """Histograms of one simulated thing: its conditions, and no other factors but `own`."""
     out = []
-    for key in selection.histogram_keys(result, benchmark, lambda one: metric in ("", one)):
+    for key in selection.histogram_keys(
+        result, benchmark, lambda metric_of_key: metric in ("", metric_of_key)
+    ):
         factors = selection.key_factors(key)
         rest = {k: v for k, v in factors.items() if k in deployment.conditions or k not in own}
         rest.pop("seed", None)
@@ -103,11 +106,11 @@ def priced(estimate: Estimate) -> str:
 def over(figures: Iterable[Mapping[str, Estimate]]) -> str:
     """', n = 10': over how many replications, where all figures are over as many; and what a
     figure without an interval means."""
-    every = [one for own in figures for one in own.values()]
-    several = {one.n for one in every}
-    text = f", n = {min(several)}" if len(several) == 1 else ""
-    alone = any(one.low == one.high == one.value for one in every)
-    return f"{text}; without an interval where replications agree" if alone else text
+    every = [estimate for own in figures for estimate in own.values()]
+    several = {estimate.n for estimate in every}
+    size = f", n = {min(several)}" if len(several) == 1 else ""
+    alone = any(estimate.low == estimate.high == estimate.value for estimate in every)
+    return f"{size}; without an interval where replications agree" if alone else size
 
 
 def money(value: float) -> str:
@@ -115,11 +118,11 @@ def money(value: float) -> str:
     return f"${value:,.2f}" if abs(value) >= 10 else f"${units.format_number(value)}"
 
 
-def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
+def comparison(deployments: Sequence[Deployment], names: Sequence[str]) -> Table:
     """Rows: overall and each region; a column for each deployment; mean response times."""
-    regions = dict.fromkeys(one.name for each in found for one in each.regions)
-    overall = [each.overall for each in found]
-    shares_of = [{one.name: one for one in each.regions} for each in found]
+    regions = dict.fromkeys(share.name for each in deployments for share in each.regions)
+    overall = [each.overall for each in deployments]
+    shares_of = [{share.name: share for share in each.regions} for each in deployments]
     lines: list[tuple[str, Sequence[Share | None], str]] = [
         ("overall", overall, MEAN),
         *((name, [by_name.get(name) for by_name in shares_of], MEAN) for name in regions),
@@ -127,13 +130,16 @@ def comparison(found: Sequence[Deployment], names: Sequence[str]) -> Table:
         ("cost", overall, "cost_usd"),
     ]
     rows = [
-        (title, *(estimate_text(one.figures.get(metric) if one else None) for one in own))
+        (title, [estimate_text(item.figures.get(metric) if item else None) for item in own])
         for title, own, metric in lines
     ]
-    known = [row for row in rows if any(cell != "–" for cell in row[1:])]
-    head = (Column("mean response time"), *Column.numbers(*names))
-    n = over(one.overall.figures for one in found)
-    return Table(head, tuple(known), f"Comparison of deployments, with intervals{n}")
+    return table(
+        [row for row in rows if any(text != "–" for text in row[1])],
+        text("mean response time", lambda row: row[0]),
+        *spread(names, lambda row: row[1]),
+        caption="Comparison of deployments, with intervals"
+        f"{over(deployment.overall.figures for deployment in deployments)}",
+    )
 
 
 def shares(
@@ -147,7 +153,7 @@ def shares(
         "greatest": "response_time_max_ns",
         "within": WITHIN,
     }
-    if any(one.figures[UNSERVED].value > 0 for one in deployment if UNSERVED in one.figures):
+    if any(share.figures[UNSERVED].value > 0 for share in deployment if UNSERVED in share.figures):
         columns["unserved"] = UNSERVED
     return _filled(deployment, what, columns, caption, collapsed)
 
@@ -164,72 +170,77 @@ def sites(deployment: Deployment) -> Table:
 
 
 def _filled(
-    found: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
+    shares: Sequence[Share], what: str, columns: Mapping[str, str], caption: str, collapsed: bool
 ) -> Table:
-    kept = {
-        title: metric
-        for title, metric in columns.items()
-        if any(metric in one.figures for one in found)
-    }
-    rows = tuple(
-        (
-            wording.clean(one.name),
-            *(estimate_text(one.figures.get(metric)) for metric in kept.values()),
-        )
-        for one in found
+    def figure(metric: str) -> Callable[[Share], str]:
+        return lambda row: estimate_text(row.figures.get(metric))
+
+    return table(
+        shares,
+        text(what, lambda row: row.name),
+        *(
+            number(title, figure(metric), roomy=title in _ROOMY)
+            for title, metric in columns.items()
+            if any(metric in share.figures for share in shares)
+        ),
+        caption=f"{caption}{over(share.figures for share in shares)}",
+        collapsed=collapsed,
     )
-    head = (Column(what), *(Column(title, True, title in _ROOMY) for title in kept))
-    return Table(head, rows, f"{caption}{over(one.figures for one in found)}", collapsed)
 
 
-def costs(found: Deployment) -> list[Block]:
+def costs(deployment: Deployment) -> list[Block]:
     """Returns what each site costs, by part; nothing where no price was given."""
-    if not found.costs:
+    if not deployment.costs:
         return []
-    rows = tuple(
-        (wording.clean(one.site), wording.clean(one.part), priced(one.estimate))
-        for one in found.costs
+    listing = table(
+        deployment.costs,
+        text("site", lambda row: row.site),
+        text("for", lambda row: row.part),
+        number("cost", lambda row: priced(row.estimate)),
+        caption=f"Costs{over({'': cost.estimate} for cost in deployment.costs)}",
     )
-    caption = f"Costs{over({'': one.estimate} for one in found.costs)}"
-    return [Table((*Column.texts("site", "for"), Column("cost", True)), rows, caption)]
+    return [listing]
 
 
-def sensitivity(found: Placement) -> list[Block]:
+def sensitivity(placement: Placement) -> list[Block]:
     """Returns what would be chosen if latency or growth were other than assumed."""
-    if not found.sensitivity:
+    if not placement.sensitivity:
         return []
-    rows = tuple(
-        (
-            changed(one),
-            "–" if one.within_ratio is None else wording.percent(one.within_ratio, 3),
-            "yes" if one.met else "no",
-            "unchanged"
-            if one.same
-            else wording.joined(wording.clean(site) for site in one.best) or "none",
-            "–" if one.best_cost_usd_per_h is None else money(one.best_cost_usd_per_h),
-        )
-        for one in found.sensitivity
+
+    def best(changed: Sensitivity) -> str:
+        sites = wording.joined(wording.clean(site) for site in changed.best)
+        return "unchanged" if changed.same else sites or "none"
+
+    def cost(changed: Sensitivity) -> str | None:
+        cost_usd = changed.best_cost_usd_per_h
+        return None if cost_usd is None else money(cost_usd)
+
+    listing = table(
+        placement.sensitivity,
+        text("if", changed),
+        number("chosen sites: within objective", lambda row: row.within_ratio, "ratio"),
+        text("enough", lambda row: row.met),
+        text("best choice", best),
+        number("cost per hour", cost),
+        caption="Sensitivity of the choice to the assumptions",
     )
-    head = (
-        Column("if"),
-        Column("chosen sites: within objective", True),
-        *Column.texts("enough", "best choice"),
-        Column("cost per hour", True),
-    )
-    return [Table(head, rows, "Sensitivity of the choice to the assumptions")]
+    return [listing]
 
 
-def changed(one: Sensitivity) -> str:
+def changed(sensitivity_case: Sensitivity) -> str:
     """'latency × 1.25', 'load × 2': what is other than assumed."""
     cells = [
         f"{what} × {factor:g}"
-        for what, factor in (("latency", one.latency), ("load", one.growth))
+        for what, factor in (
+            ("latency", sensitivity_case.latency),
+            ("load", sensitivity_case.growth),
+        )
         if factor != 1
     ]
     return ", ".join(cells) or "as assumed"
 
 
-def guests(found: SimulatedScheduler) -> list[Table]:
+def guests(scheduler: SimulatedScheduler) -> list[Table]:
     """A line for each virtual CPU: share, runs, waits, periods; one for each server of requests."""
     own = {
         "share of a CPU": "cpu_share_ratio",
@@ -244,8 +255,13 @@ def guests(found: SimulatedScheduler) -> list[Table]:
         "p99": "response_time_p99_ns",
     }
     named = [
-        (one.vcpu, Share(one.vm if one.vcpu is None else f"{one.vm}, CPU {one.vcpu}", one.figures))
-        for one in found.guests
+        (
+            guest.vcpu,
+            Share(
+                guest.vm if guest.vcpu is None else f"{guest.vm}, CPU {guest.vcpu}", guest.figures
+            ),
+        )
+        for guest in scheduler.guests
     ]
     machines = [share for vcpu, share in named if vcpu is None]
     cpus = [share for vcpu, share in named if vcpu is not None]

@@ -132,15 +132,15 @@ def _scale(values: Sequence[float], middle: float | None) -> dict[str, Any]:
     """Blue for little, vermilion for much; pale at the middle, which is that of the range if
     nothing else."""
     low, high = min(values), max(values)
-    turn = middle
-    if turn is None:
-        turn = (low + high) / 2
+    midpoint = middle
+    if midpoint is None:
+        midpoint = (low + high) / 2
     else:
         # The objective is pale; on either side the farthest value has the full colour.
-        low, high = min(low, 0.0), max(high, 1.5 * turn)
+        low, high = min(low, 0.0), max(high, 1.5 * midpoint)
     span = (high - low) or abs(high) or 1.0
-    at = min(0.98, max(0.02, (turn - low) / span))
-    ticks = sorted({low, turn, high})
+    at = min(0.98, max(0.02, (midpoint - low) / span))
+    ticks = sorted({low, midpoint, high})
     divisor, label = units.scale_of("ns", high)
     return {
         "colorscale": [[0.0, FAST], [at, _MIDDLE], [1.0, SLOW]],
@@ -153,7 +153,7 @@ def _scale(values: Sequence[float], middle: float | None) -> dict[str, Any]:
             "outlinewidth": 0,
             "tickmode": "array",
             "tickvals": ticks,
-            "ticktext": [f"{units.format_number(one / divisor)} {label}" for one in ticks],
+            "ticktext": [f"{units.format_number(tick / divisor)} {label}" for tick in ticks],
         },
     }
 

@@ -130,7 +130,7 @@ def verdict(args: _SlaVerdictArguments) -> int:
         agreement, reading.read(args.events, numbers=agreement.is_timed), settings
     )
     present(judged, section(judged), as_json=args.as_json, to=args.to, source=judged.title)
-    return VIOLATED if any(one.verdict == "violated" for one in judged.periods) else 0
+    return VIOLATED if any(period.verdict == "violated" for period in judged.periods) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ def from_text(text: str, name: str, reading: TermsReading = _AS_WRITTEN) -> Agre
         values = openslo.agreement_values(documents, text, name, reading)
         return recordfile.validated(values, Agreement, lambda loc: f"{name}: ")
     values = foreign.mapping_in(text, name, "contract", Agreement, _HINT)
-    if "sla" not in values and (other := foreign.format_of(values)):
-        raise PlanError(f"{name}: this is {other}, which is not read.", _HINT)
+    if "sla" not in values and (kind := foreign.format_of(values)):
+        raise PlanError(f"{name}: this is {kind}, which is not read.", _HINT)
     if reading.unit or reading.slo:
         option = "--unit" if reading.unit else "--slo"
         raise UsageError(f"{option} is for OpenSLO documents; {name} is none.", "Leave it out.")

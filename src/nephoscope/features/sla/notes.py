@@ -28,8 +28,11 @@ class Span:
 def span_of(streams: Iterable[Stream]) -> Span:
     """Returns the span of the events of all observers; the distance is the shortest of theirs."""
     times = [stream.times_ns for stream in streams]
-    steps = [int(np.median(np.diff(one))) for one in times if one.size > 1]
-    first_ns, last_ns = min(int(one[0]) for one in times), max(int(one[-1]) for one in times)
+    steps = [int(np.median(np.diff(stamps))) for stamps in times if stamps.size > 1]
+    first_ns, last_ns = (
+        min(int(stamps[0]) for stamps in times),
+        max(int(stamps[-1]) for stamps in times),
+    )
     return Span(first_ns, last_ns, min(steps, default=0))
 
 
@@ -59,10 +62,14 @@ def notes(
     step_ns = max(span.step_ns for span in spans.values())
     yield from _silence(agreement, last_ns, now_ns, step_ns)
     yield from _before_the_first(agreement, spans)
-    slotted = [one for one in agreement.objectives if one.measure in ("availability", "throughput")]
+    slotted = [
+        objective
+        for objective in agreement.objectives
+        if objective.measure in ("availability", "throughput")
+    ]
     if slotted and not holds_ns:
         yield "Slots without events count neither as good nor as bad."
-        yield from _wide_steps(min(nanoseconds(one.slot) for one in slotted), step_ns)
+        yield from _wide_steps(min(nanoseconds(objective.slot) for objective in slotted), step_ns)
 
 
 def _counted(count: int, what: str) -> str:
@@ -102,7 +109,7 @@ def _before_the_first(agreement: Agreement, spans: Mapping[str, Span]) -> Iterat
 
 def _wide_steps(slot_ns: int, step_ns: int) -> Iterator[str]:
     if step_ns > slot_ns:
-        step, slot = (units.written(one, "ns") for one in (step_ns, slot_ns))
+        step, slot = (units.written(duration_ns, "ns") for duration_ns in (step_ns, slot_ns))
         yield (
             f"The events are {step} apart and the slots {slot} long, so that most slots have none: "
             f"--holds {step} lets an event stand for the slots until the next one."

@@ -173,10 +173,10 @@ def of_slots(
         for worst_share, count in ((high, bad), (low, worst))
     )
     elapsed = max(0, min(slots.states.size, (around.now_ns - period.start_ns) // slots.slot_ns))
-    past = ~slots.excluded[:elapsed]
+    elapsed_slots = ~slots.excluded[:elapsed]
     missing = Fraction(1)
-    if past.any():
-        missing = Fraction(int(slots.unknown[:elapsed].sum()), int(past.sum()))
+    if elapsed_slots.any():
+        missing = Fraction(int(slots.unknown[:elapsed].sum()), int(elapsed_slots.sum()))
     return ObjectiveVerdict(
         measure=objective.measure,
         objective=sentence(objective),

@@ -93,9 +93,9 @@ def _chosen(documents: Sequence[Any], text: str, name: str, wanted: str) -> _Cho
         else:
             unused_kinds[kind] += 1
     if not slos:
-        found = ", ".join([*sorted(unused_kinds), *(["SLI"] if indicators else [])])
+        kinds = ", ".join([*sorted(unused_kinds), *(["SLI"] if indicators else [])])
         raise PlanError(
-            f"{name}: there is no SLO among its OpenSLO documents ({found}).", "Add it."
+            f"{name}: there is no SLO among its OpenSLO documents ({kinds}).", "Add it."
         )
     if (wanted and wanted not in slos) or (not wanted and len(slos) > 1):
         what = f"has no SLO '{wanted[:80]}'" if wanted else f"has {len(slos)} SLOs"

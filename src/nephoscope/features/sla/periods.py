@@ -128,11 +128,11 @@ def _consecutive(agreement: Agreement, from_ns: int) -> Iterator[Period]:
             while to_ns(_aware(_later(unit, start, number + 1), zone)) <= from_ns:
                 number += 1
         for following in count(number):
-            begins, ends = (_later(unit, start, one) for one in (following, following + 1))
+            begins, ends = (_later(unit, start, number) for number in (following, following + 1))
             label = _label(unit[1], begins)
             if unit[0] > 1 or begins != _start(unit[1], begins):
                 label = _start_label(begins)
-            yield Period(label, *(to_ns(_aware(one, zone)) for one in (begins, ends)))
+            yield Period(label, *(to_ns(_aware(day, zone)) for day in (begins, ends)))
 
 
 _MAX_DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}

@@ -60,9 +60,9 @@ def _series(path: Path) -> list[tuple[Labels, list[Any]]]:
                 "history.",
                 _HINT,
             )
-        if any("histograms" in one for one in result):
+        if any("histograms" in entry for entry in result):
             raise UsageError(f"{path}: a histogram is no success or failure.", _HINT)
-        return [(_labels(one["metric"]), list(one["values"])) for one in result]
+        return [(_labels(entry["metric"]), list(entry["values"])) for entry in result]
     except (KeyError, TypeError, AttributeError):
         what = foreign.format_of(document) or "JSON"
         raise UsageError(
@@ -76,7 +76,9 @@ def _labels(metric: Any) -> Labels:
 
 def _names(every: Sequence[Labels]) -> list[tuple[str, str]]:
     """Returns service and observer of each series; one series of a service has no observer."""
-    services = [next((one[k] for k in _SERVICE if k in one), _text(one)) for one in every]
+    services = [
+        next((labels[k] for k in _SERVICE if k in labels), _text(labels)) for labels in every
+    ]
     members: dict[str, list[Labels]] = defaultdict(list)
     for service, labels in zip(services, every, strict=True):
         members[service].append(labels)
@@ -88,8 +90,8 @@ def _names(every: Sequence[Labels]) -> list[tuple[str, str]]:
 
 def _difference(labels: Labels, series: Sequence[Labels]) -> str:
     """Returns the labels in which a series differs from others of its service."""
-    keys = sorted({key for one in series for key in one})
-    different = [key for key in keys if len({one.get(key) for one in series}) > 1]
+    keys = sorted({key for series in series for key in series})
+    different = [key for key in keys if len({series.get(key) for series in series}) > 1]
     return ",".join(f"{key}={labels.get(key, '')}" for key in different)
 
 

@@ -7,13 +7,12 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from nephoscope.core import units
-from nephoscope.features.sla.objectives import ObjectiveVerdict, Outage
+from nephoscope.features.sla.objectives import ErrorBudget, ObjectiveVerdict, Outage
 from nephoscope.features.sla.result import PeriodVerdict, SlaVerdict
 from nephoscope.report import heat_maps, wording
 from nephoscope.report.blocks import (
     Block,
     Chart,
-    Column,
     Heading,
     Item,
     Section,
@@ -22,6 +21,7 @@ from nephoscope.report.blocks import (
     items,
     thin,
 )
+from nephoscope.report.columns import number, spread, table, text
 
 MAX_ROWS = 60
 MAX_OUTAGES = 20
@@ -58,28 +58,21 @@ def _lead(verdict: SlaVerdict) -> str:
 
 def _summary(verdict: SlaVerdict) -> Table:
     rows = [
-        (
-            wording.clean(period.service) or "-",
-            period.period,
-            judged.objective,
-            _observed(judged),
-            _bounds(judged),
-            judged.verdict,
-            _budget_used(judged),
-            _credit(period) if index == 0 else "",
-        )
+        (period, judged, index == 0)
         for period in verdict.periods
         for index, judged in enumerate(period.objectives)
     ]
-    columns = (
-        *Column.texts("service", "period", "objective"),
-        Column("observed", numeric=True),
-        Column("bounds", numeric=True, roomy=True),
-        Column("verdict"),
-        Column("budget used", numeric=True),
-        Column("credit", numeric=True),
+    return table(
+        thin(rows, MAX_ROWS),
+        text("service", lambda row: wording.clean(row[0].service) or "-"),
+        text("period", lambda row: row[0].period),
+        text("objective", lambda row: row[1].objective),
+        number("observed", lambda row: _observed(row[1])),
+        number("bounds", lambda row: _bounds(row[1]), roomy=True),
+        text("verdict", lambda row: row[1].verdict),
+        number("budget used", lambda row: _budget_used(row[1])),
+        number("credit", lambda row: _credit(row[0]) if row[2] else ""),
     )
-    return Table(columns, thin(rows, MAX_ROWS))
 
 
 def _observed(judged: ObjectiveVerdict) -> str:
@@ -132,12 +125,15 @@ def _calendar(verdict: SlaVerdict) -> list[Block]:
         return []
     worst = max(down, key=_downtime_s)
     by_day = _downtime_by_day(worst.objectives[0].outages)
-    rows = tuple((f"{day}", units.format_duration(by_day[day])) for day in sorted(by_day))
-    table = Table((Column("day"), Column("downtime", numeric=True)), rows)
+    days = table(
+        sorted(by_day.items()),
+        text("day", lambda row: row[0]),
+        number("downtime", lambda row: units.format_duration(row[1])),
+    )
     scope = f" (the longest downtime of {len(down)})" if len(down) > 1 else ""
     title = f"Downtime by day: {wording.clean(worst.service) or '-'}, {worst.period}{scope}"
     note = "The deepest colour is an hour or more; days without a time have no violation period."
-    return [Chart("sla-calendar", title, _weeks(by_day), table, note, brief=table)]
+    return [Chart("sla-calendar", title, _weeks(by_day), days, note, brief=days)]
 
 
 def _downtime_s(period: PeriodVerdict) -> float:
@@ -163,9 +159,9 @@ def _weeks(by_day: Mapping[date, float]) -> dict[str, Any]:
     for day, seconds in by_day.items():
         monday = day - timedelta(days=day.weekday())
         weeks[monday] = weeks.get(monday, 0.0) + seconds
-    shown = sorted(sorted(weeks, key=lambda monday: -weeks[monday])[:MAX_WEEKS])
+    listing = sorted(sorted(weeks, key=lambda monday: -weeks[monday])[:MAX_WEEKS])
     squares = {}
-    for row, monday in enumerate(shown):
+    for row, monday in enumerate(listing):
         for column in range(7):
             day = monday + timedelta(days=column)
             seconds = by_day.get(day, 0.0)
@@ -174,85 +170,90 @@ def _weeks(by_day: Mapping[date, float]) -> dict[str, Any]:
             depth = heat_maps.DEEPEST ** min(1.0, seconds / _DEEPEST_S)
             hover = f"{day}: {units.format_duration(seconds) if seconds else 'no downtime'}"
             squares[row, column] = heat_maps.Square(lines, hover, depth if seconds else None)
-    names = [f"from {monday.day} {monday:%b}" for monday in shown]
+    names = [f"from {monday.day} {monday:%b}" for monday in listing]
     return heat_maps.grid(names, ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), squares)
 
 
 def _budget(verdict: SlaVerdict) -> list[Block]:
-    rows = []
-    for period in verdict.periods:
-        for judged in period.objectives:
-            budget = judged.budget
-            if budget is None or budget.burn_rate is None:
-                continue
-            rates = [
-                "" if rate is None else f"{rate:.3g}" for rate in budget.burn_rates.values()
-            ] or [""] * 5
-            allowed = (
-                f"{budget.allowed:.0f} events"
-                if budget.allowed_s is None
-                else units.format_duration(budget.allowed_s)
-            )
-            name = wording.clean(period.service) or "-"
-            rows.append((name, period.period, allowed, f"{budget.burn_rate:.3g}", *rates))
+    rows = [
+        (period, judged.budget)
+        for period in verdict.periods
+        for judged in period.objectives
+        if judged.budget is not None and judged.budget.burn_rate is not None
+    ]
     if not rows:
         return []
-    columns = (
-        *Column.texts("service", "period"),
-        *Column.numbers("allowed", "burn rate", "5 min", "30 min", "1 h", "6 h", "3 d"),
+
+    def allowed(budget: ErrorBudget) -> str:
+        if budget.allowed_s is None:
+            return f"{budget.allowed:.0f} events"
+        return units.format_duration(budget.allowed_s)
+
+    def rates(budget: ErrorBudget) -> list[str]:
+        known = budget.burn_rates.values() or (None,) * 5
+        return ["" if rate is None else f"{rate:.3g}" for rate in known]
+
+    listing = table(
+        thin(rows, MAX_ROWS),
+        text("service", lambda row: wording.clean(row[0].service) or "-"),
+        text("period", lambda row: row[0].period),
+        number("allowed", lambda row: allowed(row[1])),
+        number("burn rate", lambda row: f"{row[1].burn_rate:.3g}"),
+        *spread(("5 min", "30 min", "1 h", "6 h", "3 d"), lambda row: rates(row[1])),
+        caption="Error budget. A burn rate of 1 uses it exactly in one period; the windows end "
+        "now, or with a period that is over.",
     )
-    caption = (
-        "Error budget. A burn rate of 1 uses it exactly in one period; the windows end now, or "
-        "with a period that is over."
-    )
-    return [Table(columns, thin(rows, MAX_ROWS), caption)]
+    return [listing]
 
 
 def _response_times(verdict: SlaVerdict) -> list[Block]:
     """Percentiles of the response time beside the objective."""
     rows = [
-        (
-            wording.clean(period.service) or "-",
-            period.period,
-            judged.objective,
-            *(
-                "failed" if value is None else units.format_value(value * 1e6, "ns")
-                for value in judged.response_ms.values()
-            ),
-        )
+        (period, judged)
         for period in verdict.periods
         for judged in period.objectives
         if judged.response_ms
     ]
     if not rows:
         return []
-    columns = (
-        *Column.texts("service", "period", "objective"),
-        *Column.numbers("p50", "p90", "p95", "p99", "maximum"),
+
+    def times(judged: ObjectiveVerdict) -> list[str]:
+        return [
+            "failed" if value is None else units.format_value(value * 1e6, "ns")
+            for value in judged.response_ms.values()
+        ]
+
+    listing = table(
+        thin(rows, MAX_ROWS),
+        text("service", lambda row: wording.clean(row[0].service) or "-"),
+        text("period", lambda row: row[0].period),
+        text("objective", lambda row: row[1].objective),
+        *spread(("p50", "p90", "p95", "p99", "maximum"), lambda row: times(row[1])),
+        caption="Percentiles by nearest rank; a failed request is longer than any other.",
     )
-    caption = "Percentiles by nearest rank; a failed request is longer than any other."
-    return [Heading("Response time"), Table(columns, thin(rows, MAX_ROWS), caption)]
+    return [Heading("Response time"), listing]
 
 
 def _outages(verdict: SlaVerdict) -> list[Block]:
     rows = [
-        (
-            wording.clean(period.service) or "-",
-            outage.start,
-            outage.end,
-            units.format_duration(outage.duration_s),
-        )
+        (period.service, outage)
         for period in verdict.periods
         for judged in period.objectives
         for outage in judged.outages
     ]
     if not rows:
         return []
-    rows.sort(key=lambda row: row[1])
+    rows.sort(key=lambda row: row[1].start)
     dropped = len(rows) - MAX_OUTAGES
-    caption = f"The last {MAX_OUTAGES} of {len(rows)}; --json has all." if dropped > 0 else ""
-    columns = (*Column.texts("service", "from", "to"), Column("duration", numeric=True))
-    return [Heading("Violation periods"), Table(columns, tuple(rows[-MAX_OUTAGES:]), caption)]
+    listing = table(
+        rows[-MAX_OUTAGES:],
+        text("service", lambda row: wording.clean(row[0]) or "-"),
+        text("from", lambda row: row[1].start),
+        text("to", lambda row: row[1].end),
+        number("duration", lambda row: units.format_duration(row[1].duration_s)),
+        caption=f"The last {MAX_OUTAGES} of {len(rows)}; --json has all." if dropped > 0 else "",
+    )
+    return [Heading("Violation periods"), listing]
 
 
 def _reasons(verdict: SlaVerdict) -> list[Item]:
@@ -266,6 +267,6 @@ def _reasons(verdict: SlaVerdict) -> list[Item]:
         if credit.claim_by is not None and credit.owed_share:
             items.append(Item(f"{name}: claim by {credit.claim_by}. {credit.note}".strip()))
         if period.unbilled:
-            count = wording.plural(period.unbilled, "clock hour")
-            items.append(Item(f"{name}: {count} with too much downtime are not billed."))
+            hours = wording.plural(period.unbilled, "clock hour")
+            items.append(Item(f"{name}: {hours} with too much downtime are not billed."))
     return items[:MAX_ROWS]

@@ -245,8 +245,8 @@ class Agreement(Record):
     def is_timed(self) -> bool:
         """Returns whether response times or numbers of requests of events are needed."""
         return any(
-            one.measure not in ("availability", "loss") or one.under or one.within
-            for one in self.objectives
+            objective.measure not in ("availability", "loss") or objective.under or objective.within
+            for objective in self.objectives
         )
 
     @field_validator("sla")
@@ -261,7 +261,7 @@ class Agreement(Record):
     @field_validator("exclusions")
     @classmethod
     def _known_times(cls, value: tuple[Exclusion, ...]) -> tuple[Exclusion, ...]:
-        for text in (text for one in value for text in (one.start, one.end)):
+        for text in (text for exclusion in value for text in (exclusion.start, exclusion.end)):
             try:
                 datetime.fromisoformat(text.strip())
             except ValueError:

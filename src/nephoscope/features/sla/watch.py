@@ -152,10 +152,12 @@ class ServiceWatch:
             addresses = [service.address for service in self.services]
             addresses += [] if self.control is None else [self.control]
             patient = self.file.continues
-            await together(*(one.open(addresses, patient=patient) for one in self.observers))
+            await together(
+                *(observer.open(addresses, patient=patient) for observer in self.observers)
+            )
             await self._run_until_stopped()
         finally:
-            await asyncio.gather(*(one.close() for one in self.observers))
+            await asyncio.gather(*(observer.close() for observer in self.observers))
             self.file.close()
         return self._result()
 
@@ -168,7 +170,7 @@ class ServiceWatch:
             async with asyncio.TaskGroup() as group:
                 if self.schedule.duration_s:
                     loop.call_later(self.schedule.duration_s, stop.set)
-                tasks = [group.create_task(one.keep()) for one in self.observers]
+                tasks = [group.create_task(observer.keep()) for observer in self.observers]
                 watchers = [
                     group.create_task(self._watch(service, observer, stop, group))
                     for service in self.services
@@ -191,9 +193,9 @@ class ServiceWatch:
         return WatchResult(
             file=str(self.path),
             observers=tuple(observers),
-            events=sum(one.events for one in observers),
-            failed=sum(one.failed for one in observers),
-            unknown=sum(one.unknown for one in observers),
+            events=sum(observer.events for observer in observers),
+            failed=sum(observer.failed for observer in observers),
+            unknown=sum(observer.unknown for observer in observers),
             clock_steps=self._steps,
         )
 

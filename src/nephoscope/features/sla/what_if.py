@@ -249,10 +249,10 @@ def _promise(
     service: str, periods: Sequence[PeriodVerdict], confidence: float, bill: Decimal | None
 ) -> Promise:
     exact = [
-        Fraction(one.total - one.bad - one.unknown, one.total)
+        Fraction(objective.total - objective.bad - objective.unknown, objective.total)
         for period in periods
-        for one in [o for o in period.objectives if o.unit == "slots"][:1]
-        if one.total
+        for objective in [o for o in period.objectives if o.unit == "slots"][:1]
+        if objective.total
     ]
     candidates = []
     for text in CANDIDATES:
@@ -263,7 +263,7 @@ def _promise(
             method = "share of periods; exact one-sided binomial bounds"
             chance = Estimate(met / len(exact), low, high, confidence, len(exact), "ratio", method)
             candidates.append(Candidate(float(share), met, chance))
-    best = [one.objective for one in candidates if one.met == len(exact)]
+    best = [candidate.objective for candidate in candidates if candidate.met == len(exact)]
     shares = [p.credit.owed_share for p in periods if p.credit.owed_share is not None]
     # The mean over the periods is the sum over the tiers of P(tier) times its credit.
     expected = fmean(shares) if shares else None

@@ -104,8 +104,8 @@ def _grid(study: ReferenceStudy, table: PrintedTable) -> str:
             return table.text.get(row, {}).get(column, "")
         # A cell in another unit than its column shows it.
         has_unit = unit or _unit_of(column, cells) or f"({number.unit})" in column
-        shown = number.text if has_unit else f"{number.text} {number.unit}".rstrip()
-        return shown + ("" if common_note else notes.mark(number.note))
+        with_unit = number.text if has_unit else f"{number.text} {number.unit}".rstrip()
+        return with_unit + ("" if common_note else notes.mark(number.note))
 
     rows = {row: [text(row, column) for column in table.columns] for row in table.rows}
     _align(rows)

@@ -49,7 +49,7 @@ def traffic(args: _TrafficArguments) -> int:
         raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
     if args.to is not None and args.file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
-    radios = [energy.radio_of(one, args.values) for one in args.names or _RADIOS]
+    radios = [energy.radio_of(name, args.values) for name in args.names or _RADIOS]
     sources: Iterable[tuple[str, captures.Packets]]
     if args.file is not None:
         address = None if args.to is None else captures.address_of(args.to)

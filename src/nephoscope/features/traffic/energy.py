@@ -147,7 +147,7 @@ PHASE_GAP_S = 1.0
 def radio_of(name: str, values: Mapping[str, str]) -> Radio:
     """Returns a radio with some of its parameters replaced. UsageError for what is no parameter."""
     radio = RADIOS[name]
-    names = [one for one in radio.__slots__ if one not in ("title", "source")]
+    names = [slot for slot in radio.__slots__ if slot not in ("title", "source")]
     changes: dict[str, float] = {}
     for key, text in values.items():
         if key not in names:

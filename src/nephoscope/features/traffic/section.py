@@ -8,17 +8,8 @@ from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.traffic.result import Traffic, TrafficAnalysis
 from nephoscope.report import figures, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Section,
-    Table,
-    facts,
-    items,
-    thin,
-)
+from nephoscope.report.blocks import Block, Chart, Heading, Section, items, thin
+from nephoscope.report.columns import count, fact_table, number, table, text
 
 _ROWS = 40
 
@@ -26,12 +17,12 @@ _ROWS = 40
 def section(analysis: TrafficAnalysis) -> Section:
     """Returns the section of all sources."""
     blocks = [
-        block for number, one in enumerate(analysis.traffic) for block in _blocks(one, number)
+        block for place, item in enumerate(analysis.traffic) for block in _blocks(item, place)
     ]
     return Section("traffic", "Traffic shape and radio energy", tuple(blocks))
 
 
-def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
+def _blocks(analysis: Traffic, place: int) -> Iterator[Block]:
     shape = analysis.shape
     yield Heading(wording.clean(analysis.source))
     lines = [
@@ -46,27 +37,34 @@ def _blocks(analysis: Traffic, number: int) -> Iterator[Block]:
     ]
     if shape.peak_to_mean is not None:
         lines.append(("rate of the fullest 10 ms over the mean", f"{shape.peak_to_mean:.3g}"))
-    yield facts(lines)
+    yield fact_table(lines)
     if shape.bursts_count > 1:
-        yield _chart(analysis, number)
-    rows = []
-    for energy in analysis.energies:
-        active_j = energy.active_j + energy.promotion_j
-        parts = (active_j, energy.tail_j, energy.sleep_j, energy.total_j)
-        per_mb = "" if energy.joules_per_mb is None else f"{energy.joules_per_mb:.3g} J"
-        rows.append((energy.radio, *(f"{j:.4g} J" for j in parts), per_mb, _watts(energy.mean_w)))
-    numbers = ("active", "tail", "sleep", "total", "per MB", "mean")
-    yield Table(Column.head(("radio",), numbers), tuple(rows))
+        yield _chart(analysis, place)
+    yield table(
+        analysis.energies,
+        text("radio", lambda row: row.radio),
+        number("active", lambda row: f"{row.active_j + row.promotion_j:.4g} J"),
+        number("tail", lambda row: f"{row.tail_j:.4g} J"),
+        number("sleep", lambda row: f"{row.sleep_j:.4g} J"),
+        number("total", lambda row: f"{row.total_j:.4g} J"),
+        number(
+            "per MB",
+            lambda row: "" if row.joules_per_mb is None else f"{row.joules_per_mb:.3g} J",
+        ),
+        number("mean", lambda row: _watts(row.mean_w)),
+    )
     if analysis.phases:
         yield Heading("Phases of playback")
-        phases = []
-        for phase in analysis.phases:
-            times = (f"{s:.4g} s" for s in (phase.start_s, phase.duration_s))
-            energies = (f"{j:.4g} J" for j in (phase.radio_j, phase.playback_j))
-            phases.append((phase.phase, *times, *energies, _watts(phase.mean_w)))
-        head = Column.head(("phase",), ("start", "duration", "radio", "playback", "mean"))
-        yield Table(head, thin(phases, _ROWS))
-    sources = dict.fromkeys(one.source for one in analysis.energies)
+        yield table(
+            thin(analysis.phases, _ROWS),
+            text("phase", lambda phase: phase.phase),
+            number("start", lambda phase: f"{phase.start_s:.4g} s"),
+            number("duration", lambda phase: f"{phase.duration_s:.4g} s"),
+            number("radio", lambda phase: f"{phase.radio_j:.4g} J"),
+            number("playback", lambda phase: f"{phase.playback_j:.4g} J"),
+            number("mean", lambda phase: _watts(phase.mean_w)),
+        )
+    sources = dict.fromkeys(energy.source for energy in analysis.energies)
     yield from items(
         [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
     )
@@ -86,7 +84,7 @@ def _seconds(estimate: Estimate | None) -> str:
     return f"{value} [{low}, {high}] (n = {estimate.n})"
 
 
-def _chart(analysis: Traffic, number: int) -> Chart:
+def _chart(analysis: Traffic, place: int) -> Chart:
     bursts = analysis.shape.bursts
     starts = tuple(1e9 * burst.start_s for burst in bursts)
     sizes = tuple(burst.size_bytes for burst in bursts)
@@ -95,13 +93,10 @@ def _chart(analysis: Traffic, number: int) -> Chart:
         figures.Axis("time", "ns"),
         figures.Axis("burst size", "bytes", from_zero=True),
     )
-    rows = [
-        (f"{burst.start_s:.4f} s", wording.bytes_text(burst.size_bytes), f"{burst.packets:,}")
-        for burst in bursts
-    ]
-    return Chart(
-        f"traffic-{number}-bursts",
-        "Size of bursts over time",
-        figure,
-        Table(Column.numbers("start", "size", "packets"), thin(rows, _ROWS)),
+    rows = table(
+        thin(bursts, _ROWS),
+        number("start", lambda burst: f"{burst.start_s:.4f} s"),
+        number("size", lambda burst: wording.bytes_text(burst.size_bytes)),
+        count("packets", lambda burst: burst.packets),
     )
+    return Chart(f"traffic-{place}-bursts", "Size of bursts over time", figure, rows)

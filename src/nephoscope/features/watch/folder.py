@@ -114,11 +114,13 @@ class WatchFolder:
         """
         with contextlib.ExitStack() as stack:
             with self._store_locked():
-                others = [
-                    one for one in self.siblings() if one.name != self.name and one.is_running
+                siblings = [
+                    folder
+                    for folder in self.siblings()
+                    if folder.name != self.name and folder.is_running
                 ]
-                bounds = [one.bound() for one in others]
-                busy = sum(one.is_measuring for one in others)
+                bounds = [folder.bound() for folder in siblings]
+                busy = sum(folder.is_measuring for folder in siblings)
                 free = busy < min([max_runs, *bounds])
                 free = free and stack.enter_context(self._locked("measuring.lock"))
             yield free

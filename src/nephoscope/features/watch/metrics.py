@@ -58,7 +58,7 @@ class _Buckets:
 
     def __init__(self, first: Distribution) -> None:
         positive = [value for value in first.values if value > 0 and math.isfinite(value)] or [1.0]
-        low, high = (math.floor(math.log10(one)) for one in (min(positive), max(positive)))
+        low, high = (math.floor(math.log10(bound)) for bound in (min(positive), max(positive)))
         self.bounds = tuple(
             float(f"{step}e{exponent}")
             for exponent in range(max(low - 1, -300), min(high + 3, 300))
@@ -76,7 +76,7 @@ class _Buckets:
             self.counts[np.searchsorted(self.bounds, value)] -= count
             self.counts[-1] += count
         finite = [value * n for value, n in zip(seen.values, seen.counts, strict=True)]
-        self.total += math.fsum(one for one in finite if math.isfinite(one))
+        self.total += math.fsum(value for value in finite if math.isfinite(value))
 
 
 class Metrics:
@@ -137,9 +137,9 @@ class Metrics:
     def _results(self, own: Labels) -> list[Family]:
         points: dict[str, list[MetricPoint]] = {"": [], "_low": [], "_high": [], "_repetitions": []}
         keys = ("benchmark", "metric", "target", "factors", "unit")
-        for key, one in (self._newest.estimates if self._newest else {}).items():
-            labels = {**own, **dict(zip(keys, (*key, one.unit), strict=True))}
-            values = (one.value, one.low, one.high, one.n)
+        for key, estimate in (self._newest.estimates if self._newest else {}).items():
+            labels = {**own, **dict(zip(keys, (*key, estimate.unit), strict=True))}
+            values = (estimate.value, estimate.low, estimate.high, estimate.n)
             for name, value in zip(points, values, strict=True):
                 if value is not None:  # an interval that does not exist has no sample
                     points[name].append(MetricPoint(labels, value))
@@ -160,8 +160,8 @@ class Metrics:
         ]
         return [
             *(
-                Family(f"nephoscope_estimate{name}", "gauge", help_of[name], found)
-                for name, found in points.items()
+                Family(f"nephoscope_estimate{name}", "gauge", help_of[name], family_points)
+                for name, family_points in points.items()
             ),
             Family(
                 "nephoscope_observations",

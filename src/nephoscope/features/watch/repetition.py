@@ -112,7 +112,9 @@ def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:
 
 def _verdict(result: RunResult) -> str:
     """Returns the first warning, else how many of the metrics are as precise as wanted."""
-    warnings = [one.sentence for one in result.findings if one.severity is Severity.WARNING]
+    warnings = [
+        finding.sentence for finding in result.findings if finding.severity is Severity.WARNING
+    ]
     if warnings:
         more = f" (and {len(warnings) - 1} more warnings)" if len(warnings) > 1 else ""
         return f"{warnings[0]}{more}"

@@ -11,7 +11,7 @@ from nephoscope.core import units
 from nephoscope.features.watch.events import EventLog
 from nephoscope.features.watch.records import FailingTarget, WatchStatus
 
-_LIVE_S, _QUIET_S = 1.0, 10.0
+_LIVE_S, _FOLLOW_S = 1.0, 10.0
 
 
 class TerminalScreen:
@@ -20,7 +20,7 @@ class TerminalScreen:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._live = output.is_terminal(stream)
-        self.piece_s = _LIVE_S if self._live else _QUIET_S
+        self.piece_s = _LIVE_S if self._live else _FOLLOW_S
         self._next_s: float | None = None
 
     def say(self, sentence: str) -> None:
@@ -58,21 +58,21 @@ def print_watches(watches: tuple[WatchStatus, ...]) -> None:
     head = ("WATCH", "STATE", "SCHEDULE", "RUNS", "SKIPPED", "FAILED", "NEXT START (UTC)", "LAST")
     rows = [
         (
-            one.name,
-            "measuring" if one.measuring else "waiting" if one.running else "stopped",
-            one.schedule,
-            str(one.events.get("repetition_ended", 0)),
-            str(one.events.get("start_skipped", 0) + one.events.get("starts_missed", 0)),
-            str(one.events.get("repetition_failed", 0)),
-            (one.next_start or "-").replace("T", " ").partition("+")[0],
-            one.verdict or "-",
+            watch.name,
+            "measuring" if watch.measuring else "waiting" if watch.running else "stopped",
+            watch.schedule,
+            str(watch.events.get("repetition_ended", 0)),
+            str(watch.events.get("start_skipped", 0) + watch.events.get("starts_missed", 0)),
+            str(watch.events.get("repetition_failed", 0)),
+            (watch.next_start or "-").replace("T", " ").partition("+")[0],
+            watch.verdict or "-",
         )
-        for one in watches
+        for watch in watches
     ]
     output.say(output.table(head, rows, right=(3, 4, 5)))
-    for one in watches:
-        for failing in one.failing:
-            output.paragraph(f"{one.name}: {_sentence(failing)}")
+    for watch in watches:
+        for failing in watch.failing:
+            output.paragraph(f"{watch.name}: {_sentence(failing)}")
 
 
 def _sentence(failing: FailingTarget) -> str:

@@ -38,8 +38,8 @@ _BOOT_S = 10
 
 def described(laid: Layout, chosen: list[Link]) -> tuple[Any, ...]:
     """Returns what was made of the links that the file names, and of the sites."""
-    told = [links.made(link) for link in chosen if link.cable.named]
-    return (*told, *delay_line.hub_made(laid))
+    link_texts = [links.made(link) for link in chosen if link.cable.named]
+    return (*link_texts, *delay_line.hub_made(laid))
 
 
 def links_of(laid: Layout) -> list[Link]:
@@ -62,7 +62,7 @@ def plan_of(laid: Layout, host: str) -> HostPlan:
         directory=names.directory(lab) / host,
         nics=laid.nics[host],
         routes=laid.routes[host],
-        peers={one: nics[0].address for one, nics in laid.nics.items() if nics},
+        peers={host: nics[0].address for host, nics in laid.nics.items() if nics},
     )
 
 

@@ -148,7 +148,7 @@ a delay line: `carried_bits_per_s` measured 1.5 Gbit/s on two shared cores (AMD 
 _WARM_UP_S = 0.1
 
 
-def asked_bits_per_s(link: LinkSpec) -> float:
+def configured_bits_per_s(link: LinkSpec) -> float:
     """The highest rate of a link's directions; 0 for a link without a rate."""
     sides = (link.direction("up"), link.direction("down"))
     rates = [side.rate_bits_per_s or 0.0 for side in sides]
@@ -161,7 +161,7 @@ def warnings(topology: Topology) -> list[str]:
     It is said before a run: a link that cannot be filled would be measured as another link.
     """
     sentences = []
-    rates = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
+    rates = {name: configured_bits_per_s(link) for name, link in topology.links.items()}
     for name, rate in rates.items():
         if rate > CARRIED_BITS_PER_S:
             sentences.append(

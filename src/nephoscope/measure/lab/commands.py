@@ -156,8 +156,8 @@ def _reason(err: bytes, out: bytes) -> str:
 
 def _line_of(message: str, lines: Sequence[str]) -> str:
     """' in `the line`' of ip's 'Command failed -:3'."""
-    _, found, rest = message.partition("Command failed -:")
-    number = rest.split(maxsplit=1)[0].rstrip(").;") if found else ""
+    _, separator, rest = message.partition("Command failed -:")
+    number = rest.split(maxsplit=1)[0].rstrip(").;") if separator else ""
     if number.isdigit() and 1 <= int(number) <= len(lines):
         return f" in `{lines[int(number) - 1]}`"
     return ""

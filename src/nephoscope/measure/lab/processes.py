@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 # Each look shows what began during the look before; a machine that never rests must not hold us up.
-_MOST_LOOKS = 10
+_MAX_SCANS = 10
 _START_S = 0.01
 """Pause for processes that execute a new program just now, and may wait for a CPU meanwhile."""
 
@@ -23,7 +23,7 @@ def matching(holds: Callable[[Path], bool]) -> list[int]:
     """
     ids: list[int] = []
     seen = {os.getpid()}
-    for _ in range(_MOST_LOOKS):
+    for _ in range(_MAX_SCANS):
         began = {int(name) for name in os.listdir("/proc") if name.isdigit()} - seen
         if not began:
             break

@@ -43,8 +43,8 @@ class LabProvisioner:
                 await in_thread(sweep.sweep, name)
                 raise
 
-    def found(self) -> list[Provisioned]:
-        """See `Provisioner.found`."""
+    def existing(self) -> list[Provisioned]:
+        """See `Provisioner.existing`."""
         return [_provisioned(name) for name in sorted(sweep.labs_here())]
 
     def open(self, name: str) -> Lab:
@@ -63,7 +63,7 @@ class LabProvisioner:
                 f"Remove it with `nephoscope lab down {name}`, then create it again.",
             )
         if known is None or known.get("phase") != UP:
-            up_now = [one.name for one in self.found() if one.state == UP]
+            up_now = [lab.name for lab in self.existing() if lab.state == UP]
             here = choices("Up now", up_now, "No lab is up.")
             raise UsageError(f"No lab named {name} is up.", f"{here} Run `nephoscope lab up FILE`.")
         topology = files.from_values(known["topology"])
@@ -89,10 +89,10 @@ class LabProvisioner:
 
     def remains(self, name: str) -> list[Path]:
         """Returns what of a lab is here: namespaces, control groups and folders."""
-        found = names.namespaces_of(name)
-        found += cgroups.lab_cgroups(name)
+        leftovers = names.namespaces_of(name)
+        leftovers += cgroups.lab_cgroups(name)
         folders = (names.directory(name), names.disks(name))
-        return found + [folder for folder in folders if folder.exists()]
+        return leftovers + [folder for folder in folders if folder.exists()]
 
 
 LABS = LabProvisioner()

@@ -10,7 +10,8 @@ import ipaddress
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, GetPydanticSchema, WithJsonSchema, field_validator, model_validator
+from pydantic_core import core_schema
 
 from nephoscope.core import limits
 from nephoscope.core.documents import DRAFT
@@ -27,10 +28,12 @@ from nephoscope.core.reading.fields import (
     Size,
     read_by,
 )
+from nephoscope.measure.lab.platform_table import GUESTS, TABLE
 
-PlatformName = Literal["bare", "container", "uml", "qemu"]
-GUESTS: tuple[str, ...] = ("uml", "qemu")
-"""Platforms with a kernel of their own."""
+PlatformName = Annotated[
+    str, GetPydanticSchema(lambda source, handler: core_schema.literal_schema(list(TABLE)))
+]
+"""A `Literal` of the names in the table."""
 
 Mechanism = Literal["auto", "netem", "line"]
 
@@ -136,8 +139,8 @@ class HostSpec(Record):
 
     platform: PlatformName = Field(
         default="bare",
-        description="bare: namespaces and a control group; container: runc; uml: a User-Mode "
-        "Linux guest; qemu: a virtual machine.",
+        description="; ".join(f"{name}: {entry.description}" for name, entry in TABLE.items())
+        + ".",
     )
     address: str | None = Field(
         default=None, description="Address within `network`; the next free one when absent."

@@ -19,7 +19,7 @@ from nephoscope.core import units
 from nephoscope.core.errors import Lacking, NephoscopeError, UsageError
 from nephoscope.core.format_versions import TOPOLOGY
 from nephoscope.measure.lab import files, needs
-from nephoscope.measure.lab.check import asked_bits_per_s, carried_bits_per_s
+from nephoscope.measure.lab.check import carried_bits_per_s, configured_bits_per_s
 from nephoscope.measure.lab.handle import Lab
 from nephoscope.measure.lab.provisioner import LABS
 from nephoscope.measure.lab.topology import Topology
@@ -168,7 +168,7 @@ async def require_carried(topology: Topology) -> None:
 
     One sender, one switch, one receiver, over the mechanism that the link would get.
     """
-    requested = {name: asked_bits_per_s(link) for name, link in topology.links.items()}
+    requested = {name: configured_bits_per_s(link) for name, link in topology.links.items()}
     has = needs.abilities()
     for delays in (False, True):
         of = {

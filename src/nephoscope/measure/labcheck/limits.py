@@ -122,9 +122,11 @@ def weight_check(weights: tuple[int, int]) -> Check:
 def steady(trial: TargetTrial, loops: int) -> float:
     """CPUs that the loops of a load got over whole periods, without those in which it started."""
     value(trial, "load_cpus")
-    shares = [one.value for one in trial.samples if one.metric == "interval_intensity_ratio"]
-    kept = shares[_STARTING : _STARTING + _PERIODS]
-    return loops * math.fsum(kept) / len(kept)
+    shares = [
+        sample.value for sample in trial.samples if sample.metric == "interval_intensity_ratio"
+    ]
+    steady_shares = shares[_STARTING : _STARTING + _PERIODS]
+    return loops * math.fsum(steady_shares) / len(steady_shares)
 
 
 def _params(cpus: list[int]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ async def trials(
 ) -> list[TargetTrial]:
     """One trial after the other inside a host; failed ones are returned as such."""
     async with open_hosts(lab, host) as (target,):
-        return [await target.run(benchmark, one, TIMEOUT_S) for one in params]
+        return [await target.run(benchmark, param, TIMEOUT_S) for param in params]
 
 
 async def together(

@@ -303,7 +303,7 @@ def _bounds(trial: TargetTrial, metric: str, q: float, way: str) -> tuple[float,
 def _worst(check: Check, seen: Mapping[str, CheckMeasurement]) -> CheckMeasurement:
     """The direction that is further from what was set."""
     way = max(seen, key=lambda way: abs(seen[way].value - check.set))
-    values = {name: one.value for name, one in seen.items()}
+    values = {name: measurement.value for name, measurement in seen.items()}
     return replace(seen[way], note=f"the way {way}", more=values)
 
 

@@ -68,7 +68,16 @@ def _check_repeat(context: PlanContext, index: int) -> None:
 
 def _check_money(context: PlanContext) -> None:
     plan = context.plan
-    if plan.money is not None and not any(target.per_hour for target in plan.targets):
+    if plan.money is None:
+        return
+    unpriced = [target.name for target in plan.targets if target.per_hour is None]
+    if unpriced and len(unpriced) < len(plan.targets):
+        raise context.error(
+            ("money",),
+            f"no `per_hour` for {', '.join(unpriced)}, so the money spent would not be known.",
+            "Give each target `per_hour`, 0 for what is free; or drop `money`.",
+        )
+    if not any(target.per_hour for target in plan.targets):
         raise context.error(
             ("money",),
             "no target says what an hour of it costs, so the limit bounds nothing.",

@@ -52,14 +52,16 @@ class PlanContext:
         except UnknownName as error:
             raise self.error((*loc, "benchmark"), error.message, error.hint) from error
 
-    def convert(self, spec: BenchmarkSpec, name: str, value: Any, named: Loc, given: Loc) -> Any:
-        """Returns a value in its parameter's unit. named, given: places of name and value."""
+    def convert(
+        self, spec: BenchmarkSpec, name: str, value: Any, named: Loc, value_loc: Loc
+    ) -> Any:
+        """Returns a value in its parameter's unit. named, value_loc: places of name and value."""
         try:
             return convert_value(spec.id, spec.param(name), value)
         except UnknownName as error:
             raise self.error(named, error.message, error.hint) from error
         except UsageError as error:
-            raise self.error(given, error.message, error.hint) from error
+            raise self.error(value_loc, error.message, error.hint) from error
 
     def convert_all(self, spec: BenchmarkSpec, params: dict[str, Any], loc: Loc) -> dict[str, Any]:
         """Returns all values of the mapping at `loc`, each in its own unit."""

@@ -17,9 +17,11 @@ from nephoscope.core import units
 from nephoscope.core.errors import PlanError
 from nephoscope.core.model import Setting, factors_key
 from nephoscope.core.reading.sentences import Place
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.plans.design.baselines import Pair
 from nephoscope.measure.plans.design.order import baseline_of
 from nephoscope.measure.plans.model import Plan
+from nephoscope.measure.targets.kinds import KINDS
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
 EarlierRuns = Mapping[tuple[str, str], Sequence[float]]
@@ -31,15 +33,10 @@ WEEK_S = 7 * DAY_S
 MEASURED = "earlier trials"
 GUESSED = "a guess from the parameters"
 
-OVERHEAD_S: Mapping[str, float] = {"local": 0.05, "ssh": 0.15, "lab": 0.15, "sim": 0.05}
-"""Starting and ending a probe on a target of each kind (rough; history replaces it)."""
 UNKNOWN_S = 1.0
 """A benchmark whose parameters say nothing of its time."""
 POINTS = 100
 """Points of a sweep whose number of points follows from the machine."""
-BOOT_S: Mapping[str, float] = {"bare": 0.2, "container": 1.0, "uml": 5.0, "qemu": 15.0}
-"""Making a lab host anew, by platform, without hardware support for a guest: rounded up from boots
-on two busy CPUs (docs/how-to/platforms.md), with the time to open it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ class RunEstimate:
     @property
     def guessed(self) -> int:
         """Settings whose time is a guess."""
-        return sum(one.how == GUESSED for one in self.settings.values())
+        return sum(setting.how == GUESSED for setting in self.settings.values())
 
     def to_json(self) -> dict[str, Any]:
         """The object of `run --dry-run --json`."""
@@ -96,7 +93,7 @@ def trial_time(
     earlier = earlier_runs.get(earlier_runs_key(spec, params), ())
     if earlier:
         return TrialTime(statistics.median(earlier), MEASURED)
-    return TrialTime(declared_s(spec, params) + OVERHEAD_S[kind], GUESSED)
+    return TrialTime(declared_s(spec, params) + KINDS[kind].trial_overhead_s, GUESSED)
 
 
 def declared_s(spec: BenchmarkSpec, params: Mapping[str, Any]) -> float:
@@ -119,7 +116,7 @@ def _points(spec: BenchmarkSpec, params: Mapping[str, Any]) -> int:
     lists = [
         params.get(param.id, param.default) for param in spec.params if param.type == "int_list"
     ]
-    return max((len(found) for found in lists if found), default=POINTS)
+    return max((len(points) for points in lists if points), default=POINTS)
 
 
 def estimate(
@@ -131,9 +128,10 @@ def estimate(
     """Trials, time and money of a plan whose settings these are."""
     targets = {target.name: target for target in plan.targets}
     times = {
-        one.index: _setting_time(one, targets, catalog, earlier_runs or {}) for one in settings
+        setting.index: _setting_time(setting, targets, catalog, earlier_runs or {})
+        for setting in settings
     }
-    rounds = {one.index: plan.repeat_of(one.entry) for one in settings}
+    rounds = {setting.index: plan.repeat_of(setting.entry) for setting in settings}
     warm = {setting.index: _warm_up(plan, setting) for setting in settings}
     least = _trials(plan, settings, {index: repeat.min for index, repeat in rounds.items()}, warm)
     most = _trials(plan, settings, {index: repeat.max for index, repeat in rounds.items()}, warm)
@@ -218,7 +216,7 @@ def _setting_time(
     own = trial_time(spec, setting.params, kind, earlier_runs)
     further = max((load.settle_s for load in setting.backgrounds), default=0.0)
     if own.how == GUESSED:
-        further += 2 * OVERHEAD_S[kind] * len(setting.backgrounds)
+        further += 2 * KINDS[kind].trial_overhead_s * len(setting.backgrounds)
     for hook in (*setting.before, *setting.after):
         further += trial_time(
             catalog.benchmark(hook.benchmark), hook.params, kind, earlier_runs
@@ -243,7 +241,11 @@ def _trials(
 
     A quiet one goes on as long as one around which it stands, with a trial more for each of them.
     """
-    once = {(one.index, name): rounds[one.index] for one in settings for name in one.targets}
+    once = {
+        (setting.index, name): rounds[setting.index]
+        for setting in settings
+        for name in setting.targets
+    }
     trials = dict(once)
     for noisy, calm in baseline_of(plan, settings).items():
         trials[calm] += once[noisy] + max(0, once[noisy] - once[calm])
@@ -278,10 +280,15 @@ def _boots_s(plan: Plan, settings: Sequence[Setting]) -> float:
     hosts = plan.lab.get("hosts")
     specs = hosts.values() if isinstance(hosts, dict) else ()
     platforms = [str((spec or {}).get("platform", "bare")) for spec in specs]
-    once = sum(BOOT_S.get(platform, 0.0) for platform in platforms)
+    once = sum(map(_boot_s, platforms))
     nest, changes_s = plan.design.nest, _changes_s(plan, settings)
     times = nest.boots if nest is not None and not changes_s else 1
     return once * times + changes_s
+
+
+def _boot_s(platform: str) -> float:
+    entry = TABLE.get(platform)
+    return entry.boot_s if entry else 0.0
 
 
 def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
@@ -289,9 +296,11 @@ def _changes_s(plan: Plan, settings: Sequence[Setting]) -> float:
     total, nest = 0.0, plan.design.nest
     for path in {path for s in settings for path in s.conditions if path.endswith(".platform")}:
         levels = {str(s.conditions[path]) for s in settings if path in s.conditions}
-        rounds = max(plan.repeat_of(one.entry).min + _warm_up(plan, one) for one in settings)
+        rounds = max(
+            plan.repeat_of(setting.entry).min + _warm_up(plan, setting) for setting in settings
+        )
         if nest is not None and nest.boots > 1:
             rounds = nest.boots
         if len(levels) > 1:
-            total += rounds * sum(BOOT_S.get(level, 0.0) for level in levels)
+            total += rounds * sum(map(_boot_s, levels))
     return total

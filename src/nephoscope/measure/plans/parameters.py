@@ -19,9 +19,9 @@ def convert_value(benchmark: str, param: ParamSpec, value: Any) -> Any:
     """Returns a value in the parameter's type and unit. UsageError names bound and value."""
     read = _read(param, param.type, value)
     if read is None:
-        shown = json.dumps(value, default=str)
+        raw_text = json.dumps(value, default=str)
         raise UsageError(
-            f"{benchmark}: {param.id} must be {_wanted(param)}, not {shown}."
+            f"{benchmark}: {param.id} must be {_wanted(param)}, not {raw_text}."
             f"{_yaml_hint(param, value)}",
             f"It means: {param.doc}",
         )

@@ -269,7 +269,7 @@ def _treatments(context: PlanContext) -> dict[str, dict[str, Any]]:
 def _background(context: PlanContext, load: BackgroundEntry, loc: Loc) -> Background:
     spec = context.spec(load.benchmark, loc)
     if not spec.load:
-        known = [other.id for other in context.catalog.benchmarks.values() if other.load]
+        known = [spec.id for spec in context.catalog.benchmarks.values() if spec.load]
         raise context.error(
             (*loc, "benchmark"),
             f"{spec.id} ends by itself; a background runs until it is stopped.",

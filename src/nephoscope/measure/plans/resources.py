@@ -26,7 +26,7 @@ INTENSITY = "intensity_ratio"
 
 
 @dataclass(frozen=True, slots=True)
-class Aggressor:
+class ResourceLoad:
     """The load that takes a resource."""
 
     benchmark: str
@@ -34,7 +34,7 @@ class Aggressor:
 
 
 @dataclass(frozen=True, slots=True)
-class Victim:
+class ResourceVictim:
     """The benchmark that misses a resource, and the metric that shows it."""
 
     benchmark: str
@@ -43,7 +43,7 @@ class Victim:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class SharedResource:
     """One thing that is shared. words: its name in sentences. victim: None if nobody misses it.
 
     network: load and victim send to a far side, or receive from it.
@@ -51,8 +51,8 @@ class Resource:
 
     name: str
     words: str
-    aggressor: Aggressor
-    victim: Victim | None
+    aggressor: ResourceLoad
+    victim: ResourceVictim | None
     network: bool = False
 
     @property
@@ -83,7 +83,7 @@ NAMES: tuple[str, ...] = tuple(WORDS)
 """The resources that can be taken away."""
 
 
-class _Resources(Mapping[str, Resource]):
+class _Resources(Mapping[str, SharedResource]):
     """Every resource by its name, in the order of `WORDS`; `idle` comes last.
 
     Aggressors and victims are those that benchmarks declare (`aggressor_for`, `victim_for`); they
@@ -91,27 +91,29 @@ class _Resources(Mapping[str, Resource]):
     """
 
     @cached_property
-    def _table(self) -> Mapping[str, Resource]:
+    def _table(self) -> Mapping[str, SharedResource]:
         benchmarks = catalog.load().benchmarks.values()
         aggressors = {
-            each.resource: (spec, Aggressor(spec.id, each.params))
+            each.resource: (spec, ResourceLoad(spec.id, each.params))
             for spec in benchmarks
             for each in spec.aggressor_for
         }
         victims = {
-            each.resource: Victim(spec.id, each.metric, each.params)
+            each.resource: ResourceVictim(spec.id, each.metric, each.params)
             for spec in benchmarks
             for each in spec.victim_for
         }
         table = {}
         for name, words in WORDS.items():
             spec, aggressor = aggressors[name]
-            table[name] = Resource(name, words, aggressor, victims[name], network=spec.two_sided)
+            table[name] = SharedResource(
+                name, words, aggressor, victims[name], network=spec.two_sided
+            )
         busy = table[_IDLE_OF].aggressor
         idle = replace(busy, params={**busy.params, INTENSITY: 0.0})
-        return {**table, IDLE: Resource(IDLE, "nothing", idle, None)}
+        return {**table, IDLE: SharedResource(IDLE, "nothing", idle, None)}
 
-    def __getitem__(self, name: str) -> Resource:
+    def __getitem__(self, name: str) -> SharedResource:
         return self._table[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -124,13 +126,13 @@ class _Resources(Mapping[str, Resource]):
 RESOURCES = _Resources()
 
 
-def resource(name: str) -> Resource:
+def resource(name: str) -> SharedResource:
     """The resource of that name. UnknownName when there is none."""
     if name not in RESOURCES:
         raise unknown_name(f"There is no resource '{name}'", name, RESOURCES, "There are")
     return RESOURCES[name]
 
 
-def missing(one: Resource, catalog: Catalog) -> tuple[str, ...]:
+def missing(needed: SharedResource, catalog: Catalog) -> tuple[str, ...]:
     """Returns what the resource needs and this catalogue does not have; empty when all is there."""
-    return tuple(name for name in one.benchmarks if name not in catalog.benchmarks)
+    return tuple(name for name in needed.benchmarks if name not in catalog.benchmarks)

@@ -37,7 +37,7 @@ def plan_schema(
     for record in targets["oneOf"]:
         record["properties"]["roles"]["items"]["examples"] = list(ROLES)
     records |= {record["title"]: record for record in targets["oneOf"]}
-    targets["oneOf"] = [{"$ref": f"#/$defs/{one['title']}"} for one in targets["oneOf"]]
+    targets["oneOf"] = [{"$ref": f"#/$defs/{target['title']}"} for target in targets["oneOf"]]
     for name in ("Entry", "BackgroundEntry"):
         records[name]["properties"]["peer"]["examples"] = ["server", "self"]
     records["Entry"]["properties"]["client"]["examples"] = ["client"]

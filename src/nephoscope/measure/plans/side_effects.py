@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nephoscope.catalog import Catalog
 from nephoscope.core.model import Setting
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.plans.context import PlanContext
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import SideEffect
@@ -53,16 +54,17 @@ def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[SideEffect
     )
     for path in sorted({path for setting in settings for path in setting.conditions}):
         yield SideEffect("condition", path, "set before each trial")
-    guests: set[str] = {str(spec.platform) for spec in topology.hosts.values()} - {"bare"}
-    guests |= {
+    platforms = {str(spec.platform) for spec in topology.hosts.values()}
+    platforms |= {
         str(value)
         for setting in settings
         for path, value in setting.conditions.items()
-        if path.endswith(".platform") and value != "bare"
+        if path.endswith(".platform")
     }
-    if guests:
+    with_images = sorted(name for name in platforms if not TABLE[name].shares_files)
+    if with_images:
         yield SideEffect(
-            "folder", "~/.cache/nephoscope/images", f"images for {', '.join(sorted(guests))}"
+            "folder", "~/.cache/nephoscope/images", f"images for {', '.join(with_images)}"
         )
 
 

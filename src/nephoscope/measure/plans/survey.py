@@ -170,7 +170,7 @@ def single(
     values: dict[str, Any] = {
         "name": f"bench-{benchmark.replace('.', '-')}",
         "question": _question(benchmark, names, entry),
-        "targets": [*targets, *(one for one in (peer, client) if one is not None)],
+        "targets": [*targets, *(target for target in (peer, client) if target is not None)],
         "benchmarks": [entry],
         "accept": ["throttled"],
         "budget": budget_s,

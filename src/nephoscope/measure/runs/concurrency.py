@@ -27,37 +27,37 @@ async def run_on_free_machines(
     """
     waiting = list(items)
     running: dict[asyncio.Task[bool], frozenset[str]] = {}
-    goes_on = True
+    is_continuing = True
     try:
-        while running or (waiting and goes_on):
-            taken = frozenset().union(*running.values())
-            for item in list(waiting) if goes_on else []:
+        while running or (waiting and is_continuing):
+            busy_machines = frozenset().union(*running.values())
+            for item in list(waiting) if is_continuing else []:
                 needs = machines(item)
-                if not needs & taken:
+                if not needs & busy_machines:
                     waiting.remove(item)
                     running[asyncio.ensure_future(execute(item))] = needs
-                taken |= needs
+                busy_machines |= needs
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 del running[task]
-                goes_on = task.result() and goes_on
+                is_continuing = task.result() and is_continuing
     except BaseException:
         await _cancelled(running)
         raise
-    return goes_on
+    return is_continuing
 
 
 async def run_in_parallel(items: Sequence[Item], execute: Execute[Item], most: int) -> bool:
     """So many at a time, begun in order. False when one said that nothing more is to begin; those
     that run then are waited for. The first failure ends the others and is raised.
     """
-    free, goes_on = asyncio.Semaphore(most), True
+    free, is_continuing = asyncio.Semaphore(most), True
 
     async def execute_when_free(item: Item) -> None:
-        nonlocal goes_on
+        nonlocal is_continuing
         async with free:
-            if goes_on and not await execute(item):
-                goes_on = False
+            if is_continuing and not await execute(item):
+                is_continuing = False
 
     running = [asyncio.ensure_future(execute_when_free(item)) for item in items]
     try:
@@ -65,7 +65,7 @@ async def run_in_parallel(items: Sequence[Item], execute: Execute[Item], most: i
     except BaseException:
         await _cancelled(running)
         raise
-    return goes_on
+    return is_continuing
 
 
 async def _cancelled(running: Iterable[asyncio.Task[Any]]) -> None:

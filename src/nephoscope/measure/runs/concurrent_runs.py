@@ -20,7 +20,7 @@ from nephoscope.core.format_versions import ANNOUNCEMENT
 from nephoscope.core.reading import jsontext
 
 FOLDER = Path("/dev/shm/nephoscope-runs")
-LOOK_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 """Rounds can be milliseconds long; another run lasts for seconds."""
 _ATTEMPTS = 3
 
@@ -37,7 +37,7 @@ class ConcurrentRuns:
         self._file = f"{run_id}.{os.getpid()}"
         self._run_id = run_id
         self._named: set[str] = set()
-        self._next_look_s = 0.0
+        self._next_poll_s = 0.0
 
     @contextlib.contextmanager
     def announced(self) -> Iterator[None]:
@@ -79,12 +79,12 @@ class ConcurrentRuns:
     def new_ones(self) -> list[str]:
         """Returns a sentence for each other run here that was not named before.
 
-        Looks at most once in `LOOK_EVERY_S`.
+        Looks at most once in `POLL_INTERVAL_S`.
         """
         now_s = time.monotonic()
-        if now_s < self._next_look_s:
+        if now_s < self._next_poll_s:
             return []
-        self._next_look_s = now_s + LOOK_EVERY_S
+        self._next_poll_s = now_s + POLL_INTERVAL_S
         sentences = []
         with contextlib.suppress(OSError), _folder() as folder:
             for name in sorted(os.listdir(folder)):

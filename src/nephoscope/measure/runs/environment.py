@@ -95,14 +95,14 @@ class LabEnvironment(Environment):
         from nephoscope.measure.lab.provisioner import LABS
 
         name = self._topology.name
-        found = {one.name: one for one in LABS.found()}.get(name)
+        existing = {lab.name: lab for lab in LABS.existing()}.get(name)
         # Ours from before a kill: its hosts may be half made and their conditions are unknown.
-        ours = self._run.manifest.lab_made == name
-        if found is not None and ours:
+        is_own = self._run.manifest.lab_made == name
+        if existing is not None and is_own:
             self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
             await LABS.remove(name)
-        elif found is not None:
-            self._lab = self._found(found)
+        elif existing is not None:
+            self._lab = self._checked_existing(existing)
             return
         # Said before it is made: after a kill in between, the next process knows whose it is.
         self._run.update(lab_made=name)
@@ -114,7 +114,7 @@ class LabEnvironment(Environment):
         for warning in self._lab.warnings:
             self._say(warning)
 
-    def _found(self, existing: Provisioned) -> Lab:
+    def _checked_existing(self, existing: Provisioned) -> Lab:
         """The lab that somebody else made, if it is the plan's."""
         from nephoscope.measure.lab.provisioner import LABS
 

@@ -64,9 +64,11 @@ class RunExecution:
         self._progress, every = self._schedule.progress, self._schedule.settings
         self.recorder = Recorder(run, plan, self._progress, observer, stored)
         traits = [target.traits() for target in plan.targets]
-        self._is_here = any(one.machine == CONTROLLER and not one.simulated for one in traits)
+        self._is_here = any(
+            trait_set.machine == CONTROLLER and not trait_set.simulated for trait_set in traits
+        )
         self._other_runs = ConcurrentRuns(
-            run.id, frozenset(one.machine for one in traits if not one.simulated)
+            run.id, frozenset(trait_set.machine for trait_set in traits if not trait_set.simulated)
         )
         self._environment = environment_of(plan, run, self.recorder.say)
         self._pool = TargetPool(
@@ -151,11 +153,11 @@ class RunExecution:
         for sentence in self._other_runs.new_ones():
             self.recorder.warn(sentence)
         ended = await self._pool.begin_round(number)
-        sentences = self._pool.given_up
+        sentences = self._pool.abandoned
         for name in ended:
             self.recorder.warn(f"{name} is given up: {sentences[name]}")
             self._schedule.lose_target(name, sentences[name])
-        if self._pool.all_given_up:
+        if self._pool.all_abandoned:
             raise TargetError(
                 f"No target answers any more: {next(iter(sentences.values()))}",
                 f"{self.recorder.trials} trials are kept; the same command goes on.",
@@ -163,4 +165,4 @@ class RunExecution:
 
     def finish(self) -> None:
         """The run is measured; see `Recorder.finish`."""
-        self.recorder.finish(self._pool.given_up, self._runner.failure)
+        self.recorder.finish(self._pool.abandoned, self._runner.failure)

@@ -30,9 +30,9 @@ def lines(events: Iterable[Event]) -> list[str]:
 
 def _text(event: Event) -> str:
     try:
-        return _TOLD.get(str(event.get("event")), _other)(event)
+        return _SENTENCES.get(str(event.get("event")), _unknown_event)(event)
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return _other(event)  # of another version: its parts are not what they are here
+        return _unknown_event(event)  # of another version: its parts are not what they are here
 
 
 def _moment(event: Event) -> datetime | None:
@@ -44,8 +44,8 @@ def _moment(event: Event) -> datetime | None:
 
 def _session_started(event: Event) -> str:
     where = f" on {event['machine']}" if event.get("machine") else ""
-    goes_on = f", going on after {event.get('trials')} trials" if event.get("resumed") else ""
-    return f"process {event.get('pid')}{where} begins to measure{goes_on}"
+    resumption = f", going on after {event.get('trials')} trials" if event.get("resumed") else ""
+    return f"process {event.get('pid')}{where} begins to measure{resumption}"
 
 
 def _session_ended(event: Event) -> str:
@@ -90,17 +90,17 @@ def _covered(load: Event) -> str:
 
 
 def _timeline(event: Event) -> list[tuple[str, tuple[int, int]]]:
-    found = event.get("timeline")
-    if not isinstance(found, Mapping):
+    timeline = event.get("timeline")
+    if not isinstance(timeline, Mapping):
         return []
-    return [(name, (int(start), int(end))) for name, (start, end) in found.items()]
+    return [(name, (int(start), int(end))) for name, (start, end) in timeline.items()]
 
 
 def _span(times: tuple[int, int]) -> str:
     return units.format_value(float(times[1] - times[0]), "ns")
 
 
-def _other(event: Event) -> str:
+def _unknown_event(event: Event) -> str:
     """An event of another version, or of an import: as it stands."""
     rest = {key: value for key, value in event.items() if key not in ("at", "event")}
     words = ", ".join(f"{key} {value}" for key, value in rest.items())
@@ -108,7 +108,7 @@ def _other(event: Event) -> str:
     return f"{name}: {words}" if words else name
 
 
-_TOLD: Mapping[str, Callable[[Event], str]] = {
+_SENTENCES: Mapping[str, Callable[[Event], str]] = {
     "session_started": _session_started,
     "session_ended": _session_ended,
     "trial_started": _trial_started,

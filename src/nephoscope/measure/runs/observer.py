@@ -42,7 +42,7 @@ class Observer:
     def warning(self, sentence: str) -> None:
         """Something about the machine or the run that a person should know now."""
 
-    def said(self, sentence: str) -> None:
+    def reported(self, sentence: str) -> None:
         """What is being made ready, for a person who waits."""
 
     def trial_started(self, key: TrialKey, setting: Setting, status: Status) -> None:

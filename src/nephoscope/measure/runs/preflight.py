@@ -41,13 +41,13 @@ def check(
 
 def tools(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
     """Target -> the adapters that will run there, as benchmarks, loads or hooks."""
-    found: dict[str, set[str]] = {}
+    needed: dict[str, set[str]] = {}
     for setting in settings:
         for benchmark, _, targets in setting.executions():
             if catalog.benchmark(benchmark).kind == ADAPTER:
                 for target in targets:
-                    found.setdefault(target, set()).add(benchmark)
-    return found
+                    needed.setdefault(target, set()).add(benchmark)
+    return needed
 
 
 def servers(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]]:
@@ -63,7 +63,7 @@ def servers(settings: Sequence[Setting], catalog: Catalog) -> dict[str, set[str]
 
 def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
     """Scratch files that would not fit; the benchmark refuses by itself, here it is said early."""
-    found = set()
+    shortages = set()
     for setting in settings:
         known = {param.id: param.default for param in catalog.benchmark(setting.benchmark).params}
         if not {"file_bytes", "directory"} <= set(known):
@@ -76,12 +76,12 @@ def _disk_room(settings: Sequence[Setting], catalog: Catalog) -> list[str]:
         except OSError:
             continue
         if values["file_bytes"] > usage.free - HEADROOM_RATIO * usage.total:
-            found.add(
+            shortages.add(
                 f"{directory} has {units.format_value(usage.free, 'bytes')} of free space, little "
                 f"for the {units.format_value(values['file_bytes'], 'bytes')} file of "
                 f"{setting.benchmark}."
             )
-    return sorted(found)
+    return sorted(shortages)
 
 
 def _load() -> list[str]:

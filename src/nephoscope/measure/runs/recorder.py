@@ -56,7 +56,7 @@ class Recorder:
     def say(self, sentence: str) -> None:
         """What is being made ready."""
         self.note("said", sentence=sentence)
-        self._observer.said(sentence)
+        self._observer.reported(sentence)
 
     def warn(self, sentence: str) -> None:
         """What a person should know now."""
@@ -74,7 +74,7 @@ class Recorder:
     def tried_again(self, key: TrialKey, attempt: int, measured: GroupResult) -> None:
         """An attempt failed, and another one follows."""
         failure = measured.failure
-        why = [failure.reason] if failure else [str(one) for one in measured.failures]
+        why = [failure.reason] if failure else [str(failure) for failure in measured.failures]
         self.note(
             "trial_tried_again",
             trial=key.name,

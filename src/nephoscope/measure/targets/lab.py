@@ -10,6 +10,7 @@ from typing import Any
 from nephoscope.core.errors import TargetError, UsageError
 from nephoscope.core.programs import PROBE
 from nephoscope.measure.lab.handle import GuestAccess, Host, Lab
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.lab.platforms import control
 from nephoscope.measure.lab.provisioner import LABS
 from nephoscope.measure.targets.base import Endpoint, IpVersion
@@ -21,9 +22,6 @@ from nephoscope.measure.targets.probe.target import Target
 from nephoscope.measure.targets.ssh.route import Hop, SshRoute
 from nephoscope.measure.targets.ssh.target import SshChannel
 
-SHARES_FILES = "bare"
-"""The platform whose hosts see this machine's files."""
-
 
 class LabTarget(Target):
     """Runs the probe inside a host of a lab, whatever platform the host is."""
@@ -33,17 +31,17 @@ class LabTarget(Target):
         self.lab = lab
         self.host = host
         self._directory = directory
-        self._found: Lab | None = None
+        self._opened_lab: Lab | None = None
         self._at: Host | None = None
 
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         """See `Target.open`; a host may come back on another platform, with another channel."""
-        self._found = await asyncio.to_thread(LABS.open, self.lab)
-        host = self._found.hosts.get(self.host)
+        self._opened_lab = await asyncio.to_thread(LABS.open, self.lab)
+        host = self._opened_lab.hosts.get(self.host)
         if host is None:
             raise UsageError(
                 f"{self.name}: lab {self.lab} has no host '{self.host}'.",
-                f"It has: {', '.join(self._found.hosts)}.",
+                f"It has: {', '.join(self._opened_lab.hosts)}.",
             )
         if self._at is None or _ways(host) != _ways(self._at):
             await self._channel.close()
@@ -57,8 +55,8 @@ class LabTarget(Target):
         """See `Target.endpoint`: known toward hosts of the same lab, whose networks are IPv4."""
         if not isinstance(client, LabTarget) or client.lab != self.lab or version == 6:
             return super().endpoint(client, version)
-        self._found = self._found or LABS.open(self.lab)
-        address = self._found.address(self.host, client.host)
+        self._opened_lab = self._opened_lab or LABS.open(self.lab)
+        address = self._opened_lab.address(self.host, client.host)
         return Endpoint(address, address)
 
     def _reached_by(self) -> Mapping[str, Any]:
@@ -85,7 +83,7 @@ def _ways(host: Host) -> tuple[object, ...]:
 def _channel_to(name: str, host: Host, directory: str) -> Channel:
     if host.guest is not None:
         return SshChannel(name, route_into(host.guest), directory)
-    if host.platform == SHARES_FILES:
+    if TABLE[host.platform].shares_files:
         return LocalChannel(name, prefix=host.enter(), directory=directory)
     return EnteredShell(name, host.enter(), directory)
 

@@ -18,7 +18,7 @@ from nephoscope.measure.targets.probe.target import Target
 
 
 class LocalTarget(Target):
-    """Runs the probe as a child process."""
+    """Runs the probe as a child process. prefix: as of `LocalChannel`."""
 
     shares_clock = True
 
@@ -27,12 +27,12 @@ class LocalTarget(Target):
         name: str = "local",
         *,
         probe: Path | None = None,
+        prefix: Sequence[str] = (),
         catalog: Catalog | None = None,
         directory: str = "",
     ) -> None:
-        super().__init__(
-            name, LocalChannel(name, probe=probe, directory=directory), catalog=catalog
-        )
+        channel = LocalChannel(name, probe=probe, prefix=prefix, directory=directory)
+        super().__init__(name, channel, catalog=catalog)
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
         """See `Target.endpoint`; only this machine itself has one that is known: loopback."""
@@ -48,7 +48,7 @@ _PREFIX = "nephoscope-work-"
 class LocalChannel:
     """Starts programs as children.
 
-    prefix: arguments in front of every command, for a program that enters a lab host first.
+    prefix: words in front of every command, of a program that enters a lab host first, for example.
     directory: where programs start; a relative one, or none, counts from the current directory.
     """
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nephoscope.core.model import InvalidTrial, RunResult
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Column, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Section, Sentence, items
+from nephoscope.report.columns import number, table, text
 
 
 def build(result: RunResult) -> Section:
@@ -18,31 +19,24 @@ def build(result: RunResult) -> Section:
     for trial in result.invalid:
         for reason in trial.reasons or ("no reason recorded",):
             groups.setdefault((trial.benchmark, trial.status.value, reason), []).append(trial)
-    rows = tuple(
-        (wording.clean(benchmark), wording.clean(status), str(len(own)), wording.clean(reason))
-        for (benchmark, status, reason), own in groups.items()
+    rows = table(
+        groups.items(),
+        text("benchmark", lambda group: group[0][0]),
+        text("status", lambda group: group[0][1]),
+        number("trials", lambda group: len(group[1])),
+        text("reason", lambda group: group[0][2]),
     )
-    head = (*Column.texts("benchmark", "status"), Column("trials", True), Column("reason"))
-    singles = tuple(
-        (
-            wording.clean(trial.trial),
-            wording.clean(trial.benchmark),
-            wording.factors_text(trial.factors) or "–",
-            wording.clean(trial.status.value),
-            wording.clean("; ".join(trial.reasons)),
-        )
-        for trial in result.invalid
+    singles = table(
+        result.invalid,
+        text("trial", lambda trial: trial.trial),
+        text("benchmark", lambda trial: trial.benchmark),
+        text("setting", lambda trial: wording.factors_text(trial.factors) or "–"),
+        text("status", lambda trial: trial.status.value),
+        text("reasons", lambda trial: "; ".join(trial.reasons)),
+        caption="List of excluded trials",
+        collapsed=True,
     )
-    single_head = Column.texts("trial", "benchmark", "setting", "status", "reasons")
-    return Section(
-        "excluded",
-        "Excluded trials",
-        (
-            Sentence(intro),
-            Table(head, rows),
-            Table(single_head, singles, "List of excluded trials", collapsed=True),
-        ),
-    )
+    return Section("excluded", "Excluded trials", (Sentence(intro), rows, singles))
 
 
 def settings_without_results(result: RunResult) -> list[Block]:

@@ -6,18 +6,9 @@ from collections.abc import Sequence
 
 from nephoscope.core import units
 from nephoscope.core.model import RunResult
-from nephoscope.report import charts, figures, wording
-from nephoscope.report.blocks import (
-    Block,
-    Chart,
-    Column,
-    Heading,
-    Item,
-    Section,
-    Sentence,
-    Table,
-    items,
-)
+from nephoscope.report import figures, wording
+from nephoscope.report.blocks import Block, Chart, Heading, Item, Section, Sentence, items
+from nephoscope.report.columns import estimate, number, table, text
 from nephoscope.results.counters import TrialCounters
 from nephoscope.results.execution import PHASES, ExecutionSummary, LoadUse, PhaseTime, Skew
 
@@ -37,9 +28,9 @@ def build(result: RunResult) -> Section | None:
         return None
     states = {True: "lost and not retried", False: "unreachable for a while"}
     lost = (
-        f"{one.target} was {states[one.given_up]}: "
-        f"{wording.plural(one.trials, 'trial')} not measured. {one.sentence}"
-        for one in execution.lost
+        f"{lost_target.target} was {states[lost_target.is_abandoned]}: "
+        f"{wording.plural(lost_target.trials, 'trial')} not measured. {lost_target.sentence}"
+        for lost_target in execution.lost
     )
     notes = [Item(wording.clean(text), "warning") for text in (*execution.warnings, *lost)]
     if execution.tried_again:
@@ -60,22 +51,19 @@ def _counters(result: RunResult) -> list[Block]:
     """The counters beside the trials; those that nothing shows in one sentence."""
     counters = result.part(TrialCounters)
     lines = counters.lines if counters is not None else ()
-    shown = [one for one in lines if one.median is not None and one.maximum is not None]
-    if not shown:
+    visible = [line for line in lines if line.median is not None and line.maximum is not None]
+    if not visible:
         return []
-    several = len({one.target for one in lines}) > 1
-    rows = tuple(
-        (
-            wording.clean(f"{one.target}: {one.name}" if several else one.name),
-            units.format_value(one.median or 0.0, one.unit),
-            units.format_value(one.maximum or 0.0, one.unit),
-            str(one.n),
-        )
-        for one in shown
+    several = len({line.target for line in lines}) > 1
+    rows = table(
+        visible,
+        text("counter", lambda row: f"{row.target}: {row.name}" if several else row.name),
+        number("median", lambda row: units.format_value(row.median or 0.0, row.unit)),
+        number("maximum", lambda row: units.format_value(row.maximum or 0.0, row.unit)),
+        number("n", lambda row: row.n),
     )
-    columns = (Column("counter"), *Column.numbers("median", "maximum", "n"))
-    blocks: list[Block] = [Heading("System counters during trials"), Table(columns, rows)]
-    hidden = dict.fromkeys(f"{one.name}: {one.why_missing}" for one in lines if one.why_missing)
+    blocks: list[Block] = [Heading("System counters during trials"), rows]
+    hidden = dict.fromkeys(f"{line.name}: {line.why_missing}" for line in lines if line.why_missing)
     if hidden:
         blocks.append(Sentence(wording.clean(f"Unavailable counters: {'; '.join(hidden)}.")))
     return blocks
@@ -89,41 +77,33 @@ def _time(times: Sequence[PhaseTime]) -> Chart:
     for phase in PHASES:
         own = [by_key.get((benchmark, phase)) for benchmark in benchmarks]
         if any(own):
-            parts.append((phase, tuple(float(one.total_ns) if one else 0.0 for one in own)))
+            parts.append((phase, tuple(float(phase.total_ns) if phase else 0.0 for phase in own)))
     figure = figures.stacked(benchmarks, parts, figures.Axis("total time", "ns"))
-    rows = tuple(
-        (
-            wording.clean(time.benchmark),
-            time.phase,
-            units.format_value(float(time.total_ns), "ns"),
-            units.format_value(time.median_ns, "ns"),
-            units.format_value(float(time.longest_ns), "ns"),
-            str(time.n),
-            str(time.failed) if time.failed else "–",
-        )
-        for time in sorted(
-            times, key=lambda t: (benchmarks.index(t.benchmark), PHASES.index(t.phase))
-        )
+    rows = table(
+        sorted(times, key=lambda t: (benchmarks.index(t.benchmark), PHASES.index(t.phase))),
+        text("benchmark", lambda time: time.benchmark),
+        text("phase", lambda time: time.phase),
+        number("total", lambda time: time.total_ns, "ns"),
+        number("median", lambda time: time.median_ns, "ns"),
+        number("longest", lambda time: time.longest_ns, "ns"),
+        number("n", lambda time: time.n),
+        number("failed", lambda time: time.failed or None),
     )
-    head = Column.head(("benchmark", "phase"), ("total", "median", "longest", "n", "failed"))
     whole = sum(time.total_ns for time in times)
-    brief = tuple(
-        (
-            phase,
-            _MEANINGS[phase],
-            units.format_value(float(sum(values)), "ns"),
-            wording.percent(sum(values) / whole if whole else None),
-        )
-        for phase, values in parts
+    brief = table(
+        [(phase, sum(values)) for phase, values in parts],
+        text("phase", lambda part: part[0]),
+        text("description", lambda part: _MEANINGS[part[0]]),
+        number("total", lambda part: part[1], "ns"),
+        number("share", lambda part: wording.percent(part[1] / whole if whole else None)),
     )
-    brief_head = (*Column.texts("phase", "description"), *Column.numbers("total", "share"))
     return Chart(
         "phases-time",
         "Time by phase",
         figure,
-        Table(head, rows),
+        rows,
         "; ".join(f"{phase}: {_MEANINGS[phase]}" for phase, _ in parts) + ".",
-        brief=Table(brief_head, brief),
+        brief=brief,
     )
 
 
@@ -143,56 +123,48 @@ def _skew(skew: Skew) -> Chart:
         figures.Axis("Cumulative share", "ratio", from_zero=True),
         height=320,
     )
-    row = (
-        str(n),
-        units.format_value(skew.median_ns, "ns"),
-        units.format_value(float(skew.largest_ns), "ns"),
-        str(skew.over),
+    row = table(
+        [skew],
+        number("synchronised starts", lambda row: row.n),
+        number("median", lambda row: row.median_ns, "ns"),
+        number("largest", lambda row: row.largest_ns, "ns"),
+        number("over 1 ms", lambda row: row.over),
     )
-    head = Column.numbers("synchronised starts", "median", "largest", "over 1 ms")
-    table = Table(head, (row,))
     return Chart(
         "phases-skew",
         "Start skew between participants",
         figure,
-        table,
+        row,
         "Difference between the first and the last start of one trial, by the clock of "
         "each participant. Between machines it includes their clock offset.",
-        brief=table,
+        brief=row,
     )
 
 
 def _loads(result: RunResult, loads: Sequence[LoadUse]) -> list[Block]:
     """Returns the loads of the trials and what their own counters report."""
-    rows = tuple(
-        (
-            wording.clean(load.name),
-            wording.clean(load.benchmark),
-            wording.clean(load.target),
-            str(load.n),
-            str(load.died) if load.died else "–",
-            wording.percent(load.covered_least) if load.covered_least is not None else "–",
-        )
-        for load in loads
+    uses = table(
+        loads,
+        text("load", lambda load: load.name),
+        text("benchmark", lambda load: load.benchmark),
+        text("target", lambda load: load.target),
+        number("trials", lambda load: load.n),
+        number("died in trials", lambda load: load.died or None),
+        number("minimum coverage", lambda load: load.covered_least, "ratio", 2),
     )
-    head = Column.head(
-        ("load", "benchmark", "target"), ("trials", "died in trials", "minimum coverage")
-    )
-    blocks: list[Block] = [Heading("Loads"), Table(head, rows)]
+    blocks: list[Block] = [Heading("Loads"), uses]
     names = {load.name for load in loads}
     achieved = [line for line in result.metrics if line.factors.get("load") in names]
     if achieved:
-        rows_achieved = tuple(
-            (
-                wording.clean(line.factors["load"]),
-                wording.clean(line.target),
-                wording.metric_name(line.metric),
-                wording.factors_text(line.factors, ("load",)) or "–",
-                *wording.estimate_cells(line.estimate),
-            )
-            for line in achieved
-        )
-        columns = charts.estimate_columns("load", "target", "metric", "setting")
-        text = "Load achieved in valid trials, by the counters of the load programs:"
-        blocks += [Sentence(text), Table(columns, rows_achieved)]
+        blocks += [
+            Sentence("Load achieved in valid trials, by the counters of the load programs:"),
+            table(
+                achieved,
+                text("load", lambda line: line.factors["load"]),
+                text("target", lambda line: line.target),
+                text("metric", lambda line: wording.metric_name(line.metric)),
+                text("setting", lambda line: wording.factors_text(line.factors, ("load",)) or "–"),
+                *estimate("value", lambda line: line.estimate),
+            ),
+        ]
     return blocks

@@ -15,8 +15,8 @@ def build(result: RunResult) -> Section:
         return Section("findings", "Findings", (Sentence("No anomalies found."),))
     ordered = gravest_first(merged(result))
     intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
-    grave = tuple(_item(one) for one in ordered if one.severity is not Severity.INFO)
-    minor = tuple(_item(one) for one in ordered if one.severity is Severity.INFO)
+    grave = tuple(_item(finding) for finding in ordered if finding.severity is not Severity.INFO)
+    minor = tuple(_item(finding) for finding in ordered if finding.severity is Severity.INFO)
     title = f"{wording.plural(len(minor), 'finding')} for information" if grave else ""
     lists = [Items(grave)] if grave else []
     lists += [Items(minor, folded=title)] if minor else []
@@ -30,7 +30,9 @@ def merged(result: RunResult) -> list[Finding]:
         return list(result.findings)
     groups: dict[Finding, list[str]] = {}
     for finding in result.findings:
-        name = next((one for one in targets if finding.sentence.startswith(f"{one}: ")), "")
+        name = next(
+            (target for target in targets if finding.sentence.startswith(f"{target}: ")), ""
+        )
         sentence = finding.sentence.removeprefix(f"{name}: ") if name else finding.sentence
         groups.setdefault(replace(finding, sentence=sentence), []).append(name)
     return [

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from nephoscope import catalog
 from nephoscope.core import units
-from nephoscope.core.model import RunResult, RunSummary
+from nephoscope.core.model import MetricResult, RunResult, RunSummary
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Column, Section, Table, items
-
-_FACTS = Column.texts("", "")
+from nephoscope.report.blocks import Block, Section, Table, items
+from nephoscope.report.columns import fact_table, table, text
 
 
 def build(result: RunResult) -> Section:
     """Facts of the run, notes on the data, warnings, and what each metric means."""
-    blocks: list[Block] = [Table(_FACTS, tuple(_facts(result)))]
+    blocks: list[Block] = [fact_table(_facts(result), aligned=False)]
     counts = Counter(result.refused)  # one setting of many targets has one sentence
     lines = [f"{text} ({n} times)" if n > 1 else text for text, n in counts.items()]
     blocks += items(lines, title="Notes on the data")
     warnings = _warnings(result)
     if warnings:
         blocks += items(wording.by_kind(warnings), title="Warnings")
-        pair = Column.texts("metric", "warning")
-        blocks.append(Table(pair, tuple(warnings), "All warnings", collapsed=True))
-    meanings = _meanings(result)
-    if meanings:
-        head = Column.texts("metric", "meaning", "method")
-        blocks.append(Table(head, tuple(meanings), "Definitions of metrics", collapsed=True))
+        pairs = table(
+            warnings,
+            text("metric", lambda pair: pair[0]),
+            text("warning", lambda pair: pair[1]),
+            caption="All warnings",
+            collapsed=True,
+        )
+        blocks.append(pairs)
+    if result.metrics:
+        blocks.append(_meanings(result.metrics))
     return Section("method", "Method", tuple(blocks))
 
 
@@ -44,7 +48,7 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Targets", wording.joined(run.targets)),
         ("Started", run.started_at),
         ("Finished", run.finished_at or "not finished"),
-        ("State", run.state),
+        ("State", f"{run.state} (partial)" if run.partial else run.state),
         ("Rounds", run.rounds),
         ("Trials", ", ".join(f"{count} {name}" for name, count in asdict(run.trials).items())),
         ("Repetitions", _repetitions(result)),
@@ -97,15 +101,16 @@ def _warnings(result: RunResult) -> list[tuple[str, str]]:
     return out
 
 
-def _meanings(result: RunResult) -> list[tuple[str, str, str]]:
-    rows: dict[tuple[str, str], tuple[str, str, str]] = {}
-    for metric in result.metrics:
-        key = (metric.benchmark, metric.metric)
-        if key not in rows:
-            doc = _doc(*key)
-            name = f"{metric.benchmark} {metric.metric}"
-            rows[key] = (wording.clean(name), doc, wording.clean(metric.estimate.method))
-    return list(rows.values())
+def _meanings(metrics: Sequence[MetricResult]) -> Table:
+    first = {(metric.benchmark, metric.metric): metric for metric in reversed(metrics)}
+    return table(
+        [metric for metric in metrics if first[metric.benchmark, metric.metric] is metric],
+        text("metric", lambda metric: f"{metric.benchmark} {metric.metric}"),
+        text("meaning", lambda metric: _doc(metric.benchmark, metric.metric)),
+        text("method", lambda metric: metric.estimate.method),
+        caption="Definitions of metrics",
+        collapsed=True,
+    )
 
 
 def _doc(benchmark: str, metric: str) -> str:

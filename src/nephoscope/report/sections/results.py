@@ -8,20 +8,12 @@ from itertools import groupby
 from typing import Any
 
 from nephoscope.core.grouping import group_by
-from nephoscope.core.model import Factors, MetricResult, RunResult, factors_key
+from nephoscope.core.model import MetricResult, RunResult, factors_key
 from nephoscope.core.naming import common_factors
 from nephoscope.report import selection, wording
-from nephoscope.report.blocks import Block, Cell, Column, Heading, Section, Sentence, Strip, Table
+from nephoscope.report.blocks import Block, Heading, Section, Sentence, Strip
+from nephoscope.report.columns import estimate, table, text
 from nephoscope.results import names
-
-_COLUMNS = (
-    Column("metric"),
-    Column("value", numeric=True, width=8),
-    Column("interval", numeric=True, width=12),
-    Column("n", numeric=True, width=3.5),
-    Column("consistency", width=11),
-    Column("trials in order", roomy=True, width=8.5),
-)
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -43,8 +35,8 @@ def build(result: RunResult) -> Section | None:
     # By identity: two lines may be equal in all that a comparison sees.
     steps = selection.ladder_steps(result, headline)
     headline = [metric for metric in headline if steps.get(id(metric)) != ""]
-    shown = {id(metric) for metric in headline}
-    rest = [metric for metric in result.metrics if id(metric) not in shown]
+    headline_ids = {id(metric) for metric in headline}
+    rest = [metric for metric in result.metrics if id(metric) not in headline_ids]
     levels = sorted({metric.estimate.confidence for metric in result.metrics})
     level = wording.joined(map(wording.percent, levels))
     how_to_read = (
@@ -78,24 +70,36 @@ def _table(
     targets = len(selection.target_names(result))
     common = _common(metrics)
     marks = _Marks()
-    rows = tuple(
-        _row(
-            metric,
-            targets,
-            common.get(metric.benchmark, {}),
-            steps.get(id(metric), ""),
-            marks.of(metric),
-        )
-        for metric in metrics
-    )
-    told = [
-        f"Common settings of {wording.clean(benchmark)}: {text}"
+
+    def name(metric: MetricResult) -> str:
+        leave_out = common.get(metric.benchmark, {})
+        setting = wording.setting_text(metric, targets, leave_out=leave_out)
+        step = steps.get(id(metric), "")
+        setting = f"{setting} ({step})" if step else setting
+        full = wording.full_name(metric.benchmark, metric.metric)
+        return f"{full}: {setting}{marks.of(metric)}" if setting else f"{full}{marks.of(metric)}"
+
+    notes = [
+        f"Common settings of {wording.clean(benchmark)}: {shared}"
         for benchmark, own in common.items()
-        if (text := wording.factors_text(own))
+        if (shared := wording.factors_text(own))
     ]
-    caption = ". ".join(part for part in (title, *told) if part)
-    table = Table(_COLUMNS, rows, caption=caption, collapsed=collapsed)
-    return [table, *(Sentence(text) for text in marks.notes())]
+    caption = ". ".join(part for part in (title, *notes) if part)
+    rows = table(
+        metrics,
+        text("metric", name),
+        *estimate("value", lambda metric: metric.estimate, widths=(8, 12, 3.5)),
+        text("consistency", lambda row: wording.consistency_text(row.consistency), width=11),
+        text(
+            "trials in order",
+            lambda row: Strip(row.trial_values if len(row.trial_values) > 1 else ()),
+            roomy=True,
+            width=8.5,
+        ),
+        caption=caption,
+        collapsed=collapsed,
+    )
+    return [rows, *map(Sentence, marks.notes())]
 
 
 class _Marks:
@@ -125,17 +129,3 @@ def _common(metrics: Sequence[MetricResult]) -> dict[str, dict[str, Any]]:
         for benchmark, own in group_by(metrics, lambda metric: metric.benchmark).items()
         if len({factors_key(metric.factors) for metric in own}) > 1
     }
-
-
-def _row(
-    metric: MetricResult, targets: int, common: Factors, step: str, marks: str
-) -> tuple[Cell, ...]:
-    setting = wording.setting_text(metric, targets, leave_out=common)
-    setting = f"{setting} ({step})" if step else setting
-    name = wording.full_name(metric.benchmark, metric.metric)
-    return (
-        f"{name}: {setting}{marks}" if setting else f"{name}{marks}",
-        *wording.estimate_cells(metric.estimate),
-        wording.consistency_text(metric.consistency),
-        Strip(metric.trial_values if len(metric.trial_values) > 1 else ()),
-    )

@@ -179,7 +179,8 @@ def pooled_by_family(
 
     machine, families = pool(series, prior), {family(key) for key in series}
     of_family = {
-        one: pool([key for key in series if family(key) == one], machine) for one in families
+        member: pool([key for key in series if family(key) == member], machine)
+        for member in families
     }
     return {key: of_family[family(key)] for key in series}
 
@@ -277,8 +278,10 @@ def share_of_variance(a: Array, b: Array) -> float:
     """
     if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
         return 0.5
-    one, other = (float(np.mean(np.abs(v - np.median(v)))) ** 2 / v.size for v in (a, b))
-    return one / (one + other) if one + other else 0.5
+    variance_a, variance_b = (
+        float(np.mean(np.abs(v - np.median(v)))) ** 2 / v.size for v in (a, b)
+    )
+    return variance_a / (variance_a + variance_b) if variance_a + variance_b else 0.5
 
 
 def widening_of_difference(n: int, share: float, factors: Sequence[float]) -> float:

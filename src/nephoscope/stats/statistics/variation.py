@@ -124,7 +124,7 @@ def coefficient_of_variation(values: Numbers, *, confidence: float = 0.95) -> Es
     if all_equal(array):
         note = EQUAL_NOTE.format(n=n)
         return Estimate(point, 0.0, 0.0, confidence, n, "ratio", "s / mean", note)
-    if looks_normal(array):
+    if is_normal(array):
         low, high = vangel(point, n, confidence)
         return Estimate(point, low, high, confidence, n, "ratio", "s / mean; Vangel")
     low, high = bca(array, cv_rows, confidence=confidence, seed=1, resamples=BCA_RESAMPLES)
@@ -137,7 +137,7 @@ def cv_rows(rows: Array) -> Array:
     return np.asarray(np.std(rows, axis=-1, ddof=1) / np.abs(np.mean(rows, axis=-1)))
 
 
-def looks_normal(array: Array) -> bool:
+def is_normal(array: Array) -> bool:
     """Skewness and excess kurtosis both within two standard errors of a normal sample's."""
     n = array.size
     g1, g1_error = skewness(array)
@@ -196,7 +196,7 @@ def standard_deviation(values: Numbers, *, unit: str, confidence: float = 0.95) 
     if all_equal(array):
         note = EQUAL_NOTE.format(n=n)
         return Estimate(point, 0.0, 0.0, confidence, n, unit, "s", note)
-    if looks_normal(array):
+    if is_normal(array):
         low, high = deviation_interval(point, n, confidence)
         return Estimate(point, low, high, confidence, n, unit, "s; chi-square")
     low, high = bca(array, _s_rows, confidence=confidence, seed=1, resamples=BCA_RESAMPLES)

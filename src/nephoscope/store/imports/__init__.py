@@ -50,7 +50,7 @@ def import_files(
             "Import those of each tool by themselves.",
         )
     format_ = read[0][0]
-    parts = [_usable(one, source, conditions, len(sources)) for _, one, source in read]
+    parts = [_usable(figures, source, conditions, len(sources)) for _, figures, source in read]
     figures = combine(parts, arrangement, may_be_parallel=format_.may_be_parallel)
     if figures.is_sum and unusable:
         raise UsageError(
@@ -125,7 +125,7 @@ def _usable(
     figures.rows = [
         replace(row, place=f"{where}{row.place}") for row in figures.rows if meets(row, conditions)
     ]
-    figures.left_out = [f"{where}{one}" for one in figures.left_out]
+    figures.left_out = [f"{where}{sentence}" for sentence in figures.left_out]
     return figures
 
 

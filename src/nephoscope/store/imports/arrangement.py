@@ -35,7 +35,7 @@ def combine(
     """
     whole = ImportedFigures(parts[0].tool)
     for part in parts:
-        whole.missing += [one for one in part.missing if one not in whole.missing]
+        whole.missing += [name for name in part.missing if name not in whole.missing]
         whole.left_out += part.left_out
     filled = [part for part in parts if part.rows]
     if not _share_a_group(filled):

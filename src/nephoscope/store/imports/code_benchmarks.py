@@ -37,20 +37,22 @@ _OF_GOOGLE = frozenset(
 def is_google_benchmark(document: Mapping[str, Any]) -> bool:
     """States whether a JSON object is a result of Google Benchmark."""
     return isinstance(document.get("context"), dict) and any(
-        "real_time" in one or "run_type" in one for one in _benchmarks(document)
+        "real_time" in benchmark or "run_type" in benchmark for benchmark in _benchmarks(document)
     )
 
 
 def is_pytest_benchmark(document: Mapping[str, Any]) -> bool:
     """States whether a JSON object is a result of pytest-benchmark."""
-    return any(isinstance(one.get("stats"), dict) for one in _benchmarks(document)) and bool(
-        {"machine_info", "commit_info", "datetime"} & document.keys()
-    )
+    return any(
+        isinstance(benchmark.get("stats"), dict) for benchmark in _benchmarks(document)
+    ) and bool({"machine_info", "commit_info", "datetime"} & document.keys())
 
 
 def _benchmarks(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     entries = document.get("benchmarks")
-    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+    return (
+        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    )
 
 
 def read_google_benchmark(source: Source) -> ImportedFigures:
@@ -67,9 +69,9 @@ def read_google_benchmark(source: Source) -> ImportedFigures:
         figures.missing.append("CPU frequency scaling was enabled while the benchmarks ran.")
     entries = items(document["benchmarks"], "benchmarks")
     measured = {
-        str(one.get("run_name", one.get("name")))
-        for one in _benchmarks(document)
-        if one.get("run_type", "iteration") == "iteration"
+        str(benchmark.get("run_name", benchmark.get("name")))
+        for benchmark in _benchmarks(document)
+        if benchmark.get("run_type", "iteration") == "iteration"
     }
     aggregates = 0
     for position, entry in enumerate(entries, start=1):

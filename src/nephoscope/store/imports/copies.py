@@ -94,15 +94,15 @@ def imported_before(
         record = run.manifest.imported if run is not None else None
         if run is None or not isinstance(record, dict):
             continue
-        files = [one for one in record.get("files") or [] if isinstance(one, dict)]
+        files = [entry for entry in record.get("files") or [] if isinstance(entry, dict)]
         if (
             all(digests)
-            and sorted(str(one.get("sha256")) for one in files) == digests
+            and sorted(str(file.get("sha256")) for file in files) == digests
             and record.get("settings") == settings
             and run.manifest.nephoscope == __version__
         ):
             same = run
-        known |= {(int(one.get("bytes") or 0), str(one.get("sha256"))): run_id for one in files}
+        known |= {(int(file.get("bytes") or 0), str(file.get("sha256"))): run_id for file in files}
     if same is None:
         _note_earlier(sources, known, note)
     return same

@@ -227,7 +227,7 @@ FORMATS: tuple[Format, ...] = (
 
 def recognise(source: Source) -> Format:
     """Returns the format of a file. ValueError that says what was seen, and what there is."""
-    format_ = next((one for one in FORMATS if one.recognise(source)), None)
+    format_ = next((format_read for format_read in FORMATS if format_read.recognise(source)), None)
     if format_ is None:
         raise ValueError(not_read.reason(source, ", ".join(tools())))
     return format_
@@ -235,15 +235,15 @@ def recognise(source: Source) -> Format:
 
 def tools() -> list[str]:
     """Returns the names of all tools whose files are imported, in order of the alphabet."""
-    return sorted({one.tool for one in FORMATS}, key=str.lower)
+    return sorted({format_read.tool for format_read in FORMATS}, key=str.lower)
 
 
 def table() -> str:
     """Returns the table of formats, as the docs have it; tools with the same words share a row."""
     rows: dict[tuple[str, str], list[str]] = {}
-    for one in FORMATS:
-        of_row = rows.setdefault((one.files, one.trials), [])
-        of_row += [] if one.tool in of_row else [one.tool]
+    for format_read in FORMATS:
+        of_row = rows.setdefault((format_read.files, format_read.trials), [])
+        of_row += [] if format_read.tool in of_row else [format_read.tool]
     lines = [
         f"| {', '.join(names)} | {files} | {trials} |" for (files, trials), names in rows.items()
     ]

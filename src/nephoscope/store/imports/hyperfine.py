@@ -24,9 +24,9 @@ def is_hyperfine(document: Mapping[str, Any]) -> bool:
     results = document.get("results")
     if not isinstance(results, list) or not results:
         return False
-    entries = [one for one in results if isinstance(one, dict)]
+    entries = [result for result in results if isinstance(result, dict)]
     return bool(entries) and any(
-        _MARKS & one.keys() and ("command" in one or "times" in one) for one in entries
+        _MARKS & entry.keys() and ("command" in entry or "times" in entry) for entry in entries
     )
 
 

@@ -131,12 +131,12 @@ class _Totals:
 
     def _add_losses(self, place: str, totals: Sequence[Any], common: Mapping[str, Any]) -> None:
         """Adds loss and jitter at the receiver; totals that contradict each other are left out."""
-        stated = [one for one in totals if isinstance(one, dict) and "lost_percent" in one]
+        stated = [total for total in totals if isinstance(total, dict) and "lost_percent" in total]
         total = stated[0] if stated else {}
         packets = number_or_none(total.get("packets")) or 0.0
         figures = self._figures
         figures.add(place, self._protocol, "jitter_ns", total.get("jitter_ms"), MS, **common)
-        shares = [one["lost_percent"] for one in stated]
+        shares = [total["lost_percent"] for total in stated]
         if any(share != shares[0] for share in shares):
             words = " % and ".join(f"{share!s:.12}" for share in shares)
             figures.left_out.append(

@@ -185,7 +185,11 @@ def _failed_thresholds(metric: _Metric) -> Iterator[str]:
     if isinstance(stated, dict):
         pairs = list(stated.items())
     elif isinstance(stated, list):
-        pairs = [(str(one.get("source", "")), one) for one in stated if isinstance(one, dict)]
+        pairs = [
+            (str(threshold.get("source", "")), threshold)
+            for threshold in stated
+            if isinstance(threshold, dict)
+        ]
     for condition, state in pairs:
         if state is True or (isinstance(state, dict) and state.get("ok") is False):
             yield f"{metric.name} {condition}"

@@ -120,6 +120,7 @@ def _kind_of(text: str) -> str:
     for separator in (",", ";", "\t"):
         cells = [cell.strip().strip('"') for cell in first.split(separator)]
         if len(cells) > 2 and all(re.fullmatch(r"[A-Za-z][\w .()/%-]{0,30}", c) for c in cells):
-            shown = ", ".join(cells[:_SHOWN_KEYS])
-            return f"a table with the columns {shown}{', …' if len(cells) > _SHOWN_KEYS else ''}"
+            column_names = ", ".join(cells[:_SHOWN_KEYS])
+            more = ", …" if len(cells) > _SHOWN_KEYS else ""
+            return f"a table with the columns {column_names}{more}"
     return "text"

@@ -62,7 +62,7 @@ def _merge(rows: Sequence[ImportedRow]) -> ImportedRow | None:
         value = min(values)
     elif merging is Merge.WEIGHTED_MEAN and all(weights):
         pairs = zip(values, weights, strict=True)
-        value = sum(one * weight for one, weight in pairs) / sum(weights)
+        value = sum(pair * weight for pair, weight in pairs) / sum(weights)
     else:
         return None
     times = [row.at_s for row in rows if row.at_s is not None]

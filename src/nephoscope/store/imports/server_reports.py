@@ -220,7 +220,7 @@ _RUN = re.compile(r"ALL STATS|RUN #[0-9]+ RESULTS")
 
 def is_memtier(document: Mapping[str, Any]) -> bool:
     """States whether a JSON object is a report of memtier_benchmark."""
-    return any(_RUN.fullmatch(str(key)) and isinstance(one, dict) for key, one in document.items())
+    return any(_RUN.fullmatch(str(key)) and isinstance(run, dict) for key, run in document.items())
 
 
 def read_memtier(source: Source) -> ImportedFigures:

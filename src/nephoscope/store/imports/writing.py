@@ -28,7 +28,7 @@ _SINGLE = (
     "together."
 )
 _NAMED = 3
-_SHOWN = 160
+_MAX_CHARACTERS = 160
 """Characters of a reason, which may contain names out of the file."""
 _FILES_NAMED = 6
 
@@ -41,7 +41,8 @@ def left_out_sentence(left_out: Sequence[str]) -> str:
     more = f"; and {count - _NAMED:,} more" if count > _NAMED else ""
     records = "1 record was" if count == 1 else f"{count:,} records were"
     named = "; ".join(
-        one if len(one) <= _SHOWN else f"{one[:_SHOWN]}…" for one in left_out[:_NAMED]
+        sentence if len(sentence) <= _MAX_CHARACTERS else f"{sentence[:_MAX_CHARACTERS]}…"
+        for sentence in left_out[:_NAMED]
     )
     return f"{records} left out: {named}{more}."
 

@@ -23,7 +23,7 @@ from nephoscope.core import documents
 from nephoscope.features.scheduler.inference import sentences
 from nephoscope.features.scheduler.inference.infer import infer
 from nephoscope.features.scheduler.inference.replenishments import find, to_nearest
-from nephoscope.features.scheduler.inference.verdict import Gap, Look, Scheduler, Word
+from nephoscope.features.scheduler.inference.verdict import Gap, ObservationWindow, Scheduler, Word
 
 MS = 1_000_000
 TICK_NS = 4 * MS
@@ -37,7 +37,7 @@ phases = st.integers(0, 20 * MS)
 seeds = st.integers(0, 2**32)
 
 
-def verdict(*looks: Look) -> Scheduler:
+def verdict(*looks: ObservationWindow) -> Scheduler:
     return infer("t", looks)
 
 
@@ -194,7 +194,7 @@ def test_a_shared_core_is_not_named_from_another_cpus_cost() -> None:
     assert verdict(one, every).word is Word.DEDICATED
 
 
-def throttled(seen: Look) -> Look:
+def throttled(seen: ObservationWindow) -> ObservationWindow:
     gaps = [
         replace(loop, gaps=tuple(replace(gap, cause="throttled") for gap in loop.gaps))
         for loop in seen.loops
@@ -214,7 +214,7 @@ def test_the_own_counters_name_the_own_quota() -> None:
     assert verdict(some).word is Word.RESERVATION_OR_CAP
 
 
-def preempted(seen: Look, *programs: tuple[str, float]) -> Look:
+def preempted(seen: ObservationWindow, *programs: tuple[str, float]) -> ObservationWindow:
     loops = tuple(
         replace(loop, gaps=tuple(replace(gap, cause="preempted") for gap in loop.gaps))
         for loop in seen.loops
@@ -301,9 +301,9 @@ def test_the_document_has_no_looks_and_every_interval() -> None:
     found = verdict(look(budgets(1, 0.5, 100, rng)))
     document = documents.to_json(found)
     assert document["word"] == "reservation or cap"
-    assert "looks" not in document
+    assert "windows" not in document
     assert document["fit"]["share"]["n"] == found.fit.share.n  # type: ignore[union-attr]
-    assert document["per_cpu"][0]["look"] == "one"
+    assert document["per_cpu"][0]["window"] == "one"
 
 
 def periodic(period_ms: int, work_ms: float, jitter: float, rng: random.Random) -> list[int]:
@@ -319,7 +319,7 @@ def periodic(period_ms: int, work_ms: float, jitter: float, rng: random.Random) 
 def test_a_periodic_task_is_no_reservation(period: int, work: float, jitter: float) -> None:
     rng = random.Random(period)
 
-    def seen(loops: int) -> Look:
+    def seen(loops: int) -> ObservationWindow:
         taken = set(periodic(period, work, jitter, rng))
         return look(lambda step: [step not in taken, True][:loops], noise=rng)
 
@@ -338,7 +338,7 @@ def test_a_period_of_a_second_is_found_in_both_looks_together() -> None:
     assert abs(found.fit.period_ns.value / (905 * MS) - 1) < 0.01
 
 
-def stopping(seen: Look) -> Look:
+def stopping(seen: ObservationWindow) -> ObservationWindow:
     loops = [
         replace(loop, gaps=tuple(replace(gap, cause="stopped") for gap in loop.gaps))
         for loop in seen.loops
@@ -363,5 +363,5 @@ def test_unclear_says_what_is_excluded_and_offers_a_longer_observation() -> None
     longer = look(budgets(1, 0.6, 1000, rng), window_ms=17_600)
     assert verdict(longer).word is Word.RESERVATION_OR_CAP
     # Where that was too short as well, more of the same is not offered.
-    hopeless = replace(found.looks[0], window_ns=60_000 * MS)
+    hopeless = replace(found.windows[0], window_ns=60_000 * MS)
     assert "--duration" not in verdict(hopeless).next_step

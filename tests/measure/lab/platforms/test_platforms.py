@@ -12,7 +12,6 @@ import sys
 import tarfile
 import time
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from tests import hardware
@@ -22,9 +21,10 @@ from tests.measure.lab.platforms.plans import plan
 from nephoscope.core.errors import UsageError
 from nephoscope.measure.lab import images, names
 from nephoscope.measure.lab.images import Image
+from nephoscope.measure.lab.platform_table import GUESTS, TABLE
 from nephoscope.measure.lab.platforms import PLATFORMS, container, control, guest, qemu
 from nephoscope.measure.lab.platforms.base import Process, chrooted, last_words
-from nephoscope.measure.lab.topology import GUESTS, PlatformName
+from nephoscope.measure.lab.topology import topology_schema
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +34,17 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_has_what_a_topology_may_say() -> None:
-    assert tuple(PLATFORMS) == get_args(PlatformName)
-    assert tuple(name for name in PLATFORMS if isinstance(PLATFORMS[name], guest.Guest)) == GUESTS
+    stated = topology_schema()["$defs"]["HostSpec"]["properties"]["platform"]
+    assert list(PLATFORMS) == list(TABLE) == stated["enum"]
+    assert all(
+        f"{name}: {entry.description}" in stated["description"] for name, entry in TABLE.items()
+    )
+
+
+def test_guests_are_those_of_the_table_and_know_their_names() -> None:
+    guests = {name: one for name, one in PLATFORMS.items() if isinstance(one, guest.Guest)}
+    assert tuple(guests) == GUESTS
+    assert all(one.name == name for name, one in guests.items())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Between looks at a program where the kernel has no descriptors of processes (before 5.3).
-const LOOK: Duration = Duration::from_millis(5);
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Process groups of the scripts that run.
 static GROUPS: Mutex<BTreeSet<libc::pid_t>> = Mutex::new(BTreeSet::new());
@@ -78,7 +78,7 @@ fn wait(child: &mut Child, deadline: Deadline) -> Result<(), ProbeFailure> {
     while matches!(child.try_wait(), Ok(None)) {
         let left = deadline.left()?;
         let Some(end) = &end else {
-            std::thread::sleep(left.min(LOOK));
+            std::thread::sleep(left.min(CHECK_INTERVAL));
             continue;
         };
         // What fails is tried again until the time is over.

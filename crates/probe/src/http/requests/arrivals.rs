@@ -152,8 +152,8 @@ pub fn parse_times(text: &str) -> Result<Arc<[u64]>, String> {
         }
         let seconds = line.parse::<f64>().ok().filter(|s| (0.0..1e9).contains(s));
         let Some(seconds) = seconds else {
-            let shown: String = line.chars().take(20).collect();
-            return Err(format!("line {} is '{shown}', which is no time in seconds", index + 1));
+            let start: String = line.chars().take(20).collect();
+            return Err(format!("line {} is '{start}', which is no time in seconds", index + 1));
         };
         let ns = (seconds * 1e9).round() as u64;
         if times.last().is_some_and(|last| *last > ns) {

@@ -413,9 +413,9 @@ fn both_versions_of_tls_are_spoken() {
         let sentence = wrong.check(&server.address).unwrap_err().message;
         assert!(sentence.contains("not valid for name"), "{sentence}");
         client("example.org", None, "auto").check(&server.address).unwrap();
-        let other = if version == "1.2" { "1.3" } else { "1.2" };
+        let refused_version = if version == "1.2" { "1.3" } else { "1.2" };
         assert_eq!(
-            client("localhost", None, other).check(&server.address).unwrap_err().name,
+            client("localhost", None, refused_version).check(&server.address).unwrap_err().name,
             "no_tls"
         );
         let pacing = burst(10);

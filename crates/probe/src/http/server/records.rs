@@ -57,7 +57,8 @@ impl ServerCounters {
     /// Returns what went wrong, by kind.
     pub fn errors(&self) -> Vec<(&'static str, u64)> {
         let refusals = Refusal::ALL.iter().zip(self.refusals);
-        let mut errors: Vec<_> = refusals.map(|(one, count)| (one.status().1, count)).collect();
+        let mut errors: Vec<_> =
+            refusals.map(|(refusal, count)| (refusal.status().1, count)).collect();
         errors.extend([
             ("idle_timeout", self.idle_timeouts),
             ("request_timeout", self.request_timeouts),

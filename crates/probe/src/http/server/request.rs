@@ -252,7 +252,7 @@ mod tests {
     fn complete(text: &str) -> ReceivedRequest<'_> {
         match parse(text.as_bytes()) {
             ParsedRequest::Complete(request) => request,
-            other => panic!("{text}: {other:?}"),
+            incomplete => panic!("{text}: {incomplete:?}"),
         }
     }
 
@@ -316,8 +316,8 @@ mod tests {
         const INSERTED: &[u8] = b"\r\n\0 :,/AGa09\xff";
         let mut random = Random::new(11);
         let mut complete = 0;
-        for turn in 0..4000 {
-            let mut bytes = SEEDS[turn % SEEDS.len()].to_vec();
+        for case in 0..4000 {
+            let mut bytes = SEEDS[case % SEEDS.len()].to_vec();
             for _ in 0..random.below(4) {
                 let at = random.below(bytes.len() as u64) as usize;
                 let byte = INSERTED[random.below(INSERTED.len() as u64) as usize];

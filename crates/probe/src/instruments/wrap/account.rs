@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn an_account_is_its_line_of_the_table() {
         let line = "postgres:x:101:104:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash";
-        let found = parse(line, "postgres").unwrap();
-        assert_eq!((found.uid, found.gid), (101, 104));
+        let account = parse(line, "postgres").unwrap();
+        assert_eq!((account.uid, account.gid), (101, 104));
         assert!(parse(line, "post").is_none());
         assert!(parse("postgres:x:101", "postgres").is_none());
     }

@@ -121,8 +121,8 @@ impl WrapJob {
 
     /// All programs of the job, itself included.
     fn steps(&self) -> Vec<ProgramStep> {
-        let others = [&self.prepare, &self.closing, &self.after].into_iter().flatten().cloned();
-        std::iter::once(self.main()).chain(others).collect()
+        let further = [&self.prepare, &self.closing, &self.after].into_iter().flatten().cloned();
+        std::iter::once(self.main()).chain(further).collect()
     }
 
     fn mentions(&self, placeholder: &str) -> bool {

@@ -24,7 +24,7 @@ const START_NS: u64 = 30_000_000_000;
 /// Time that it has to end after SIGTERM.
 const END_NS: u64 = 3_000_000_000;
 /// Between two looks at its port.
-const LOOK_MS: libc::c_int = 20;
+const CHECK_INTERVAL_MS: libc::c_int = 20;
 
 /// Runs the program as a server until `stop`; returns how it ended, what it used and what it printed
 /// last.
@@ -124,9 +124,9 @@ impl<'a> WrappedServer<'a> {
             ProbeError::new(FailureKind::Lacks, "no_socket_table", format!("{reason}."), hint)
         })?;
         let wanted = self.address.ip();
-        if let Some(other) = listening.iter().find(|ip| ip.is_unspecified() && **ip != wanted) {
+        if let Some(wildcard) = listening.iter().find(|ip| ip.is_unspecified() && **ip != wanted) {
             let message = format!(
-                "{} listens on {other}, where any host reaches it, instead of {wanted}.",
+                "{} listens on {wildcard}, where any host reaches it, instead of {wanted}.",
                 self.job.program
             );
             return Err(self.failed("server_listens_elsewhere", message));
@@ -166,17 +166,17 @@ impl<'a> WrappedServer<'a> {
 
     fn read_output(&mut self) -> Result<()> {
         if self.output.is_ended() {
-            clock::nap(LOOK_MS as u64 * 1_000_000);
+            clock::nap(CHECK_INTERVAL_MS as u64 * 1_000_000);
             return Ok(());
         }
-        self.output.read(LOOK_MS)?;
+        self.output.read(CHECK_INTERVAL_MS)?;
         self.output.keep_tails();
         Ok(())
     }
 
     fn status(&mut self) -> Result<Option<ExitStatus>> {
-        let found = ended(self.group.0.id().cast_signed())?;
-        Ok(found.map(|(status, usage)| {
+        let exit = ended(self.group.0.id().cast_signed())?;
+        Ok(exit.map(|(status, usage)| {
             self.usage = usage;
             status
         }))
@@ -201,7 +201,7 @@ impl<'a> WrappedServer<'a> {
     fn read_rest(&mut self) {
         let until_ns = clock::monotonic_ns() + 200_000_000;
         while !self.output.is_ended() && clock::monotonic_ns() < until_ns {
-            if self.output.read(LOOK_MS).is_err() {
+            if self.output.read(CHECK_INTERVAL_MS).is_err() {
                 return;
             }
         }

@@ -89,8 +89,8 @@ fn programs_are_looked_for_in_the_newest_of_more_folders() {
     for version in ["9", "15", "extra"] {
         std::fs::create_dir_all(folder.path().join(version).join("bin")).unwrap();
     }
-    let found = search_path(&[format!("{base}/*/bin"), "/nowhere-*/bin".to_owned()]);
-    assert!(found.to_str().unwrap().ends_with(&format!(":{base}/15/bin")), "{found:?}");
+    let path = search_path(&[format!("{base}/*/bin"), "/nowhere-*/bin".to_owned()]);
+    assert!(path.to_str().unwrap().ends_with(&format!(":{base}/15/bin")), "{path:?}");
     folder.remove().unwrap();
 }
 
@@ -133,8 +133,8 @@ fn a_token_may_stand_in_the_input_only() {
     assert!(job("sh", &["{token}"], "").check_secrets().is_err());
     assert!(job("sh", &["{peer_token}"], "").check_secrets().is_err());
     assert!(job("sh", &["{port}"], "pass {token}").check_secrets().is_ok());
-    let other = WrapJob { closing: vec![step("{token}")], ..WrapJob::default() };
-    assert!(other.check_secrets().is_err());
+    let closing = WrapJob { closing: vec![step("{token}")], ..WrapJob::default() };
+    assert!(closing.check_secrets().is_err());
     let environment = [("PASSWORD".to_owned(), "{token}".to_owned())].into();
     assert!(WrapJob { environment, ..WrapJob::default() }.check_secrets().is_err());
 }

@@ -121,8 +121,8 @@ impl Arrays {
                 let truth = expected(element, first_values(element, index), done);
                 for (array, truth) in truth.into_iter().enumerate() {
                     // SAFETY: `at` checked the place; all threads that wrote were joined.
-                    let found = unsafe { self.at(array, index).cast::<u64>().read() };
-                    if !equal(element, found, truth) {
+                    let value = unsafe { self.at(array, index).cast::<u64>().read() };
+                    if !equal(element, value, truth) {
                         let (name, kind) = (["a", "b", "c"][array], element.name());
                         return Err(wrong_value(format!(
                             "mem.stream: element {index} of array {name} ({kind}) is not what {} passes make \
@@ -203,8 +203,8 @@ fn equal(element: Element, value: u64, truth: u64) -> bool {
         // A fused multiply-add rounds once where the scalar form rounds twice: 2^-53 each, over at
         // most 804 passes, far below 1e-12. A missing pass is off by a factor.
         Element::Double => {
-            let (found, truth) = (f64::from_bits(value), f64::from_bits(truth));
-            (found - truth).abs() <= 1e-12 * truth.abs()
+            let (value, truth) = (f64::from_bits(value), f64::from_bits(truth));
+            (value - truth).abs() <= 1e-12 * truth.abs()
         }
     }
 }

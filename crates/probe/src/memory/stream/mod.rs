@@ -101,7 +101,7 @@ pub unsafe fn apply(how: How, to: *mut u8, first: *const u8, second: *const u8, 
 /// One register of elements. All methods are inlined into a function that enables the instructions.
 trait Lanes: Copy {
     /// The single element, for what is left after the last whole register.
-    type One: Lanes;
+    type Single: Lanes;
     /// Loads a register.
     unsafe fn load(from: *const u8) -> Self;
     /// Stores it through the caches.
@@ -182,7 +182,7 @@ unsafe fn sweep<L: Lanes, const KERNEL: u8, const STREAM: bool>(
             at += TURN_BYTES;
         }
         while at < bytes {
-            compute_lanes::<L::One, KERNEL>(first.add(at), second.add(at)).store(to.add(at));
+            compute_lanes::<L::Single, KERNEL>(first.add(at), second.add(at)).store(to.add(at));
             at += 8;
         }
     }
@@ -191,9 +191,9 @@ unsafe fn sweep<L: Lanes, const KERNEL: u8, const STREAM: bool>(
 /// Asks for the lines of the turn that comes `AHEAD_BYTES` later; beyond an array's end this does
 /// nothing, since a prefetch never faults.
 #[inline(always)]
-fn ahead(turn: *const u8) {
+fn ahead(lines: *const u8) {
     for line in 0..TURN_BYTES / 64 {
-        simd::prefetch(turn.wrapping_add(AHEAD_BYTES + line * 64));
+        simd::prefetch(lines.wrapping_add(AHEAD_BYTES + line * 64));
     }
 }
 
@@ -214,7 +214,7 @@ unsafe fn compute_lanes<L: Lanes, const KERNEL: u8>(first: *const u8, second: *c
 macro_rules! single {
     ($type:ty, $plus:expr, $triple:expr) => {
         impl Lanes for $type {
-            type One = Self;
+            type Single = Self;
             #[inline(always)]
             unsafe fn load(from: *const u8) -> Self {
                 // SAFETY: the caller vouches for 8 readable bytes, aligned to 8.

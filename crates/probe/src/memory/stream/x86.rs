@@ -43,13 +43,13 @@ unsafe fn avx2<L: Lanes>(how: How, to: *mut u8, first: *const u8, second: *const
 }
 
 macro_rules! lanes {
-    ($name:ident($raw:ty; $one:ty) $load:ident $store:ident $stream:ident $plus:ident
+    ($name:ident($raw:ty; $element:ty) $load:ident $store:ident $stream:ident $plus:ident
      |$x:ident| $triple:expr $(, |$a:ident, $b:ident| $fused:expr)?) => {
         #[derive(Clone, Copy)]
         struct $name($raw);
 
         impl Lanes for $name {
-            type One = $one;
+            type Single = $element;
             #[inline(always)]
             unsafe fn load(from: *const u8) -> Self {
                 // SAFETY: the caller vouches for the register's bytes and for the CPU.

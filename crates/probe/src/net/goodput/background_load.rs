@@ -1,7 +1,7 @@
 //! What the loads between two machines share: their parameters, their task, their samples.
 use crate::error::Result;
 use crate::load::{self, duration_ns};
-use crate::net::goodput::client::Both;
+use crate::net::goodput::client::TwoSided;
 use crate::net::goodput::datagrams::{loss_ratio, UdpTransferStats};
 use crate::net::goodput::paced_sender::SendingPace;
 use crate::net::goodput::samples::{emit_intervals, emit_used_cpus};
@@ -54,7 +54,7 @@ pub fn task(trial: &Trial, tcp: bool, packet_bytes: usize, rate: f64) -> Result<
 }
 
 /// Which of both sent and which received.
-pub fn sides<'a, T>(task: &TransferTask, ends: &'a Both<T>) -> (&'a T, &'a T) {
+pub fn sides<'a, T>(task: &TransferTask, ends: &'a TwoSided<T>) -> (&'a T, &'a T) {
     if task.up {
         (&ends.near, &ends.far)
     } else {
@@ -66,7 +66,7 @@ pub fn sides<'a, T>(task: &TransferTask, ends: &'a Both<T>) -> (&'a T, &'a T) {
 pub fn emit_streams(
     trial: &mut Trial,
     task: &TransferTask,
-    ends: &Both<TcpTransferStats>,
+    ends: &TwoSided<TcpTransferStats>,
     rate: f64,
 ) -> Result<()> {
     let (sender, receiver) = sides(task, ends);
@@ -96,7 +96,7 @@ pub struct Names {
 pub fn emit_datagrams(
     trial: &mut Trial,
     task: &TransferTask,
-    ends: &Both<UdpTransferStats>,
+    ends: &TwoSided<UdpTransferStats>,
     rate: f64,
     names: &Names,
 ) -> Result<()> {

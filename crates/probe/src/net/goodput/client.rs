@@ -20,7 +20,7 @@ use std::time::Duration;
 /// A receiver whose first byte took that long is waited for no longer.
 const LATEST_NS: u64 = 10_000_000_000;
 
-pub struct Both<T> {
+pub struct TwoSided<T> {
     pub near: T,
     pub far: T,
 }
@@ -30,7 +30,7 @@ pub fn streams(
     trial: &mut Trial,
     task: &TransferTask,
     peer: &Peer,
-) -> Result<Both<TcpTransferStats>> {
+) -> Result<TwoSided<TcpTransferStats>> {
     let session = trial.session;
     let mut far = reach(session, peer)?.patient();
     agree(&mut far, task, peer)?;
@@ -70,7 +70,7 @@ pub fn streams(
     let far: TcpTransferStats = receive_message(&mut far)?;
     check_counts("bytes", near.sent_bytes, far.received_bytes, false)?;
     check_counts("bytes", far.sent_bytes, near.received_bytes, false)?;
-    Ok(Both { near, far })
+    Ok(TwoSided { near, far })
 }
 
 /// A connection over which tasks of datagrams are agreed one after the other.
@@ -93,7 +93,7 @@ impl UdpSession {
         &mut self,
         trial: &mut Trial,
         task: &TransferTask,
-    ) -> Result<Both<UdpTransferStats>> {
+    ) -> Result<TwoSided<UdpTransferStats>> {
         let session = trial.session;
         let (far, socket) = (&mut self.far, &self.socket);
         let to = agree(far, task, &self.peer)?;
@@ -125,7 +125,7 @@ impl UdpSession {
         let far: UdpTransferStats = receive_message(far)?;
         check_counts("datagrams", near.sent.packets, far.received.packets, true)?;
         check_counts("datagrams", far.sent.packets, near.received.packets, true)?;
-        Ok(Both { near, far })
+        Ok(TwoSided { near, far })
     }
 }
 
@@ -134,7 +134,7 @@ pub fn datagrams(
     trial: &mut Trial,
     task: &TransferTask,
     peer: Peer,
-) -> Result<Both<UdpTransferStats>> {
+) -> Result<TwoSided<UdpTransferStats>> {
     UdpSession::open(trial.session, peer)?.carry(trial, task)
 }
 

@@ -175,7 +175,7 @@ fn flood(
     }
     let over = || shared.stop.load(Ordering::Relaxed);
     while !over() {
-        sender.turn(|| flood.send(path.socket), over)?;
+        sender.send_or_wait(|| flood.send(path.socket), over)?;
         let now_ns = clock::monotonic_ns();
         intervals.note(now_ns, flood.sent.packets);
         shares.note(now_ns, busy.ns(now_ns));

@@ -11,9 +11,9 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 /// Longest sleep between two looks whether the load is over.
-const LOOK_AROUND_NS: u64 = 10_000_000;
+const CHECK_INTERVAL_NS: u64 = 10_000_000;
 /// Between two looks whether all has left.
-const DRAIN_LOOK: Duration = Duration::from_micros(200);
+const DRAIN_CHECK_INTERVAL: Duration = Duration::from_micros(200);
 /// With less than all of the time, so many bytes at most wait in a stream before they are sent: the
 /// rest of a stream's time is then short.
 const WAITING_BYTES: libc::c_int = 128 << 10;
@@ -90,7 +90,7 @@ impl<'a> PacedSender<'a> {
     }
 
     /// Sends by `send`, or waits a little.
-    pub fn turn(
+    pub fn send_or_wait(
         &mut self,
         send: impl FnOnce() -> Result<u64>,
         over: impl Fn() -> bool,
@@ -113,14 +113,14 @@ impl<'a> PacedSender<'a> {
                 // Until all has left the way is in use.
                 self.busy.begin(now_ns);
                 while waiting_bytes(self.socket) > 0 && !over() && !self.session.is_cancelled() {
-                    std::thread::sleep(DRAIN_LOOK);
+                    std::thread::sleep(DRAIN_CHECK_INTERVAL);
                 }
                 self.busy_ns = self.busy.end(clock::monotonic_ns());
                 self.undrained = false;
                 Ok(0)
             }
             CycleStep::SleepUntil(at_ns) => {
-                let left_ns = at_ns.saturating_sub(now_ns).min(LOOK_AROUND_NS);
+                let left_ns = at_ns.saturating_sub(now_ns).min(CHECK_INTERVAL_NS);
                 std::thread::sleep(Duration::from_nanos(left_ns));
                 Ok(0)
             }
@@ -170,7 +170,7 @@ mod tests {
                     std::thread::sleep(Duration::from_nanos(work_ns));
                     Ok(1000)
                 };
-                sent += sender.turn(work, || false).unwrap();
+                sent += sender.send_or_wait(work, || false).unwrap();
             }
             (sender.busy_ns as f64 / (clock::monotonic_ns() - started_ns) as f64, sent)
         };

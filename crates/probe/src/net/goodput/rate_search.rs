@@ -1,5 +1,5 @@
 //! The highest rate of datagrams without loss, by bisection (RFC 2544, section 26.1).
-use super::client::{Both, UdpSession};
+use super::client::{TwoSided, UdpSession};
 use super::datagrams::{loss_ratio, UdpTransferStats};
 use super::samples::directions;
 use super::TransferTask;
@@ -23,7 +23,7 @@ pub struct SearchStep {
 pub struct RateSearchResult {
     pub steps: Vec<SearchStep>,
     /// The fastest step without loss, and what both sides saw in it.
-    pub best: Option<(SearchStep, Both<UdpTransferStats>)>,
+    pub best: Option<(SearchStep, TwoSided<UdpTransferStats>)>,
     /// Why the search ended before the rate that is the first with loss was found.
     pub note: Option<String>,
 }
@@ -94,7 +94,7 @@ pub fn search(
 fn judge(
     end_ns: u64,
     task: &TransferTask,
-    transfer: &Both<UdpTransferStats>,
+    transfer: &TwoSided<UdpTransferStats>,
 ) -> Option<SearchStep> {
     let (mut offered_per_s, mut worst) = (f64::INFINITY, 0.0_f64);
     for (_, sender, receiver) in directions(task, transfer) {

@@ -1,5 +1,5 @@
 //! Samples that `net.throughput` and the network loads have in common.
-use super::client::Both;
+use super::client::TwoSided;
 use super::datagrams::UdpTransferStats;
 use super::tcp_streams::TcpTransferStats;
 use super::TransferTask;
@@ -31,7 +31,7 @@ pub fn direction_factors(direction: &str) -> Factors {
 /// (name, sender, receiver) of each direction that was asked for.
 pub fn directions<'a, T>(
     task: &TransferTask,
-    sides: &'a Both<T>,
+    sides: &'a TwoSided<T>,
 ) -> Vec<(&'static str, &'a T, &'a T)> {
     let all = [
         (task.up, ("up", &sides.near, &sides.far)),
@@ -40,7 +40,7 @@ pub fn directions<'a, T>(
     all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, direction)| direction).collect()
 }
 
-pub fn emit_used_cpus(trial: &mut Trial, sides: &Both<impl CpuUse>) -> Result<()> {
+pub fn emit_used_cpus(trial: &mut Trial, sides: &TwoSided<impl CpuUse>) -> Result<()> {
     for (side, stats) in [("near", &sides.near), ("far", &sides.far)] {
         let (cpu_ns, elapsed_ns) = stats.cpu_and_elapsed_ns();
         let cpus = cpu_ns as f64 / elapsed_ns.max(1) as f64;

@@ -1,5 +1,5 @@
 //! The samples of `net.throughput` over TCP.
-use super::client::Both;
+use super::client::TwoSided;
 use super::samples::{direction_factors, directions, emit_intervals, emit_used_cpus};
 use super::tcp_streams::TcpTransferStats;
 use super::TransferTask;
@@ -11,7 +11,7 @@ use crate::trial::{factors, Trial};
 pub fn emit(
     trial: &mut Trial,
     task: &TransferTask,
-    sides: &Both<TcpTransferStats>,
+    sides: &TwoSided<TcpTransferStats>,
     bottleneck_bits_per_s: f64,
 ) -> Result<()> {
     for (direction, sender, receiver) in directions(task, sides) {

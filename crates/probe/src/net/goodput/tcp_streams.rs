@@ -218,7 +218,8 @@ fn send(mut end: End, task: &TransferTask, progress: &Progress, busy: &Busy) -> 
         );
         sender.limit_unsent_bytes();
         while !over() {
-            sent_bytes += sender.turn(|| end.write(data).map(|bytes| bytes as u64), over)?;
+            sent_bytes +=
+                sender.send_or_wait(|| end.write(data).map(|bytes| bytes as u64), over)?;
         }
     }
     let file = task.zero_copy.then(|| memory_file(data)).transpose()?;

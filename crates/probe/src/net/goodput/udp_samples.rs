@@ -1,5 +1,5 @@
 //! The samples of `net.throughput` over UDP.
-use super::client::Both;
+use super::client::TwoSided;
 use super::datagram_receiver::ReceivedStats;
 use super::datagrams::{loss_ratio, UdpTransferStats};
 use super::rate_search::RateSearchResult;
@@ -7,10 +7,14 @@ use super::samples::{direction_factors, directions, emit_intervals, emit_used_cp
 use super::TransferTask;
 use crate::error::Result;
 use crate::net::udp::losses::wilson;
-use crate::net::variation::KEPT;
+use crate::net::variation::MAX_TRANSITS;
 use crate::trial::{factors, Trial};
 
-pub fn emit(trial: &mut Trial, task: &TransferTask, sides: &Both<UdpTransferStats>) -> Result<()> {
+pub fn emit(
+    trial: &mut Trial,
+    task: &TransferTask,
+    sides: &TwoSided<UdpTransferStats>,
+) -> Result<()> {
     for (direction, sender, receiver) in directions(task, sides) {
         let (sent, received) = (&sender.sent, &receiver.received);
         let interval = wilson(sent.packets - received.packets, sent.packets);
@@ -54,8 +58,8 @@ fn emit_distributions(trial: &mut Trial, direction: &str, received: &ReceivedSta
     ] {
         trial.out.emit_pairs(metric, pairs.iter().copied(), &direction_factors(direction))?;
     }
-    if !received.pdv.is_empty() && received.packets > KEPT as u64 {
-        trial.out.note(format!("pdv_ns has the first {KEPT} datagrams of each direction."));
+    if !received.pdv.is_empty() && received.packets > MAX_TRANSITS as u64 {
+        trial.out.note(format!("pdv_ns has the first {MAX_TRANSITS} datagrams of each direction."));
     }
     let variation = received.blocks.variation();
     trial
@@ -97,7 +101,7 @@ pub fn emit_search(trial: &mut Trial, task: &TransferTask, search: RateSearchRes
     if let Some(note) = search.note {
         trial.out.note(note);
     }
-    let Some((step, both)) = search.best else {
+    let Some((step, sides)) = search.best else {
         trial
             .out
             .note("Every step of the search lost datagrams, so no rate without loss is known.");
@@ -106,5 +110,5 @@ pub fn emit_search(trial: &mut Trial, task: &TransferTask, search: RateSearchRes
     let bytes_per_s = step.offered_per_s * task.packet_bytes as f64;
     trial.out.emit("no_loss_per_s", step.offered_per_s, factors! {})?;
     trial.out.emit("no_loss_bytes_per_s", bytes_per_s, factors! {})?;
-    emit(trial, task, &both)
+    emit(trial, task, &sides)
 }

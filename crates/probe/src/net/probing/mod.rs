@@ -23,7 +23,7 @@ use std::os::fd::RawFd;
 /// Probes whose sending times are remembered: what was sent longer ago has no round trip any more.
 const REMEMBERED: usize = 1 << 17;
 /// Longest wait between two looks whether it is over.
-const LOOK_AROUND_NS: u64 = 50_000_000;
+const CHECK_INTERVAL_NS: u64 = 50_000_000;
 
 pub const HOST: Param = Param::text("host", "");
 pub const WAIT: Param = Param::int("wait_ns", 1_000_000_000, 0..=60_000_000_000)
@@ -106,7 +106,7 @@ pub fn run(
         let due_ns = probing.next_due_ns(now_ns);
         if due_ns > now_ns && probing.is_all_answered() {
             // No answer is awaited: a sleep takes less CPU time than a wait at the socket.
-            clock::nap((due_ns - now_ns).min(LOOK_AROUND_NS));
+            clock::nap((due_ns - now_ns).min(CHECK_INTERVAL_NS));
             probing.trips.note_time(clock::monotonic_ns());
         } else if due_ns > now_ns {
             probing.receive(prober, due_ns)?;
@@ -201,9 +201,9 @@ impl<'a> Probing<'a> {
     }
 
     fn receive(&mut self, prober: &mut impl Prober, until_ns: u64) -> Result<()> {
-        let look_ns = clock::monotonic_ns() + LOOK_AROUND_NS;
+        let check_ns = clock::monotonic_ns() + CHECK_INTERVAL_NS;
         self.answers.clear();
-        prober.receive(until_ns.min(look_ns), &mut self.answers)?;
+        prober.receive(until_ns.min(check_ns), &mut self.answers)?;
         for (sequence, arrival) in &self.answers {
             // Each is answered once: what answers again, or what was never sent, has no place.
             let place = &mut self.departures[*sequence as usize % REMEMBERED];

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A datagram that leaves later than this after its time is late.
 pub const LATE_NS: u64 = 1_000_000;
 /// Longest sleep between two looks whether it is over.
-const LOOK_AROUND_NS: u64 = 20_000_000;
+const CHECK_INTERVAL_NS: u64 = 20_000_000;
 
 #[derive(Clone, Debug)]
 pub struct DatagramStream {
@@ -164,7 +164,7 @@ impl Flood {
 #[inline]
 fn wait(left_ns: u64, spin_ns: u64) {
     if left_ns > spin_ns {
-        std::thread::sleep(Duration::from_nanos((left_ns - spin_ns).min(LOOK_AROUND_NS)));
+        std::thread::sleep(Duration::from_nanos((left_ns - spin_ns).min(CHECK_INTERVAL_NS)));
     } else {
         std::hint::spin_loop();
     }

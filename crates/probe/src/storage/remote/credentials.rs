@@ -136,8 +136,8 @@ mod tests {
         let names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
         let error = credentials.require("s3", names).unwrap_err();
         assert!(error.message.contains("lacks AWS_SECRET_ACCESS_KEY"), "{}", error.message);
-        let shown =
+        let masked =
             credentials.hide_in("AKIDEXAMPLE at http://h/?p=pass%2Fword%2B1 or pass/word+1");
-        assert_eq!(shown, "… at http://h/?p=… or …");
+        assert_eq!(masked, "… at http://h/?p=… or …");
     }
 }

@@ -142,9 +142,9 @@ fn endpoint(service: StorageService, address: &str, region: &str) -> Result<Stri
 fn address(service: StorageService, endpoint: &str) -> Result<(String, u16)> {
     let refused = |why: &str| {
         // A password may stand in it.
-        let shown = endpoint.rsplit('@').next().unwrap_or_default();
+        let host = endpoint.rsplit('@').next().unwrap_or_default();
         ProbeError::usage(
-            format!("storage.transfer: '{shown}' is no endpoint: {why}."),
+            format!("storage.transfer: '{host}' is no endpoint: {why}."),
             "Write http://HOST:PORT or https://HOST, or USER@HOST:PORT for SFTP.",
         )
     };

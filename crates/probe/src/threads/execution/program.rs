@@ -71,7 +71,7 @@ impl Program {
     }
 
     /// The same program under another name in sentences.
-    pub fn called(self, words: String) -> Self {
+    pub fn labelled(self, words: String) -> Self {
         Self { words, ..self }
     }
 
@@ -131,11 +131,11 @@ fn locate(name: &str, search: &OsStr) -> Result<PathBuf> {
         std::env::split_paths(search).map(|folder| folder.join(name)).collect()
     };
     let files = candidates.iter().filter(|path| path.is_file());
-    let (runnable, others): (Vec<_>, Vec<_>) = files.partition(|path| is_executable(path));
+    let (runnable, not_executable): (Vec<_>, Vec<_>) = files.partition(|path| is_executable(path));
     if let Some(path) = runnable.first() {
         return Ok((*path).clone());
     }
-    if let Some(path) = others.first() {
+    if let Some(path) = not_executable.first() {
         return Err(ProbeError::new(
             FailureKind::Lacks,
             "not_executable",

@@ -120,8 +120,8 @@ impl Causes {
 
     /// Reading a file of the kernel may itself sleep for a lock; that is no stop of the next gap.
     pub fn forget_own_sleep(&mut self) {
-        if let (Some(kept), Some(now)) = (&mut self.switches, Switches::read()) {
-            kept.voluntary = now.voluntary;
+        if let (Some(latest), Some(now)) = (&mut self.switches, Switches::read()) {
+            latest.voluntary = now.voluntary;
         }
     }
 

@@ -52,9 +52,10 @@ fn free_besides(
 /// have come there, and what it takes is no gap. Only asked when there is a gap.
 pub fn own_thread_runs_on(cpu: usize, besides: i32) -> bool {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
-    let others = threads.flatten().filter(|thread| *thread.file_name() != *besides.to_string());
+    let own_threads =
+        threads.flatten().filter(|thread| *thread.file_name() != *besides.to_string());
     let stats =
-        others.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+        own_threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
     stats.filter_map(|stat| place(&stat)).any(|(running, on)| running && on == cpu)
 }
 

@@ -145,15 +145,15 @@ impl RelaxedProblem {
             .collect();
         // Kept sites come first, whatever they are worth.
         sites.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-        let kept_sites = self.is_kept.iter().filter(|kept| **kept).count();
+        let kept_sites = self.is_kept.iter().filter(|is_kept| **is_kept).count();
         let max = self.sites_max.max(kept_sites);
         let mut solution = Relaxation {
             rest: prices.bases.iter().sum(),
             served: vec![0.0; prices.bases.len()],
             spent: 0.0,
         };
-        for (kept, value, site) in sites.into_iter().take(max) {
-            if !kept && value <= 0.0 {
+        for (is_kept, value, site) in sites.into_iter().take(max) {
+            if !is_kept && value <= 0.0 {
                 break;
             }
             solution.rest += value;
@@ -211,9 +211,10 @@ impl RelaxedProblem {
 
     /// Returns the cost of the kept sites, or of the cheapest site.
     fn min_opening_cost(&self) -> f64 {
-        let kept = self.opening.iter().zip(&self.is_kept).filter(|(_, kept)| **kept);
-        if kept.clone().count() > 0 {
-            return kept.map(|(usd, _)| usd).sum();
+        let kept_sites =
+            self.opening.iter().zip(&self.is_kept).filter(|(_, kept_sites)| **kept_sites);
+        if kept_sites.clone().count() > 0 {
+            return kept_sites.map(|(usd, _)| usd).sum();
         }
         self.opening.iter().copied().fold(f64::INFINITY, f64::min)
     }

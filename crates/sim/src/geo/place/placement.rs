@@ -203,7 +203,8 @@ impl Placement {
         chosen["bound_ratio"] = json!(self.bound_ratio);
         chosen["tried"] = json!(self.evaluated);
         let front: Vec<Value> = self.front.iter().map(|choice| self.choice(choice)).collect();
-        let changes: Vec<Value> = self.sensitivity.iter().map(|one| self.change(one)).collect();
+        let changes: Vec<Value> =
+            self.sensitivity.iter().map(|change| self.change(change)).collect();
         [("chosen", chosen), ("front", json!(front)), ("sensitivity", json!(changes))]
     }
 

@@ -164,7 +164,7 @@ fn candidate(
     };
     Candidate {
         name: name.into(),
-        is_kept: config.keep.iter().any(|kept| kept == name),
+        is_kept: config.keep.iter().any(|kept_name| kept_name == name),
         instances,
         service_ms: scenario.instructions / site.speed * contention,
         variation_squared: match scenario.instructions_spread {

@@ -50,7 +50,7 @@ fn by_hand_the_islands() {
     assert_eq!((answer.bound_ratio, answer.evaluated), (Some(0.0), 7));
     assert!((answer.chosen.expected.cost_usd_per_h - 2.0).abs() < 1e-9);
     let front: Vec<f64> =
-        answer.front.iter().map(|one| (one.expected.within_ratio * 10.0).round()).collect();
+        answer.front.iter().map(|choice| (choice.expected.within_ratio * 10.0).round()).collect();
     assert_eq!(front, [6.0, 9.0, 10.0]);
 }
 

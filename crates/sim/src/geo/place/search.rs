@@ -142,8 +142,8 @@ impl Search<'_> {
         if self.front.iter().any(|member| dominates(member, set)) {
             return;
         }
-        self.front.retain(|other| !dominates(set, other));
-        let place = self.front.partition_point(|other| other.cost_usd_per_h < set.cost_usd_per_h);
+        self.front.retain(|member| !dominates(set, member));
+        let place = self.front.partition_point(|member| member.cost_usd_per_h < set.cost_usd_per_h);
         self.front.insert(place, set.clone());
     }
 
@@ -245,26 +245,27 @@ impl Search<'_> {
 
 fn with(sites: &[usize], site: usize) -> Vec<usize> {
     let mut more = sites.to_vec();
-    more.insert(more.partition_point(|other| *other < site), site);
+    more.insert(more.partition_point(|member| *member < site), site);
     more
 }
 
 /// Returns the sets that differ by one site, which is removed, added or exchanged.
 fn changes(sites: &[usize], kept_sites: &[usize], free: &[usize], max: usize) -> Vec<Vec<usize>> {
-    let others: Vec<usize> = free.iter().copied().filter(|site| !sites.contains(site)).collect();
+    let candidates: Vec<usize> =
+        free.iter().copied().filter(|site| !sites.contains(site)).collect();
     let without = |site: &usize| -> Vec<usize> {
-        sites.iter().copied().filter(|other| other != site).collect()
+        sites.iter().copied().filter(|member| member != site).collect()
     };
     let mut all = Vec::new();
     for site in sites.iter().filter(|site| !kept_sites.contains(site)) {
         let fewer = without(site);
-        all.extend(others.iter().map(|other| with(&fewer, *other)));
+        all.extend(candidates.iter().map(|added| with(&fewer, *added)));
         if !fewer.is_empty() {
             all.push(fewer);
         }
     }
     if sites.len() < max {
-        all.extend(others.iter().map(|other| with(sites, *other)));
+        all.extend(candidates.iter().map(|added| with(sites, *added)));
     }
     all
 }

@@ -74,8 +74,8 @@ fn by_hand_the_cheapest_for_a_part_of_the_users() {
     // One site only: the hub for 80 %.
     assert_eq!(sites(0.8, 1), [0]);
     // Nobody can bring all with one: the most there is, and it says so.
-    let found = search(&star(), &goal(Some(1.0), None, 1));
-    assert_eq!((found.chosen.sites.as_slice(), found.bound_ratio), ([0].as_slice(), None));
+    let placement = search(&star(), &goal(Some(1.0), None, 1));
+    assert_eq!((placement.chosen.sites.as_slice(), placement.bound_ratio), ([0].as_slice(), None));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn the_front_is_what_nothing_beats() {
     let front: Vec<_> = result
         .front
         .iter()
-        .map(|one| (one.cost_usd_per_h, (one.within_ratio * 100.0).round()))
+        .map(|member| (member.cost_usd_per_h, (member.within_ratio * 100.0).round()))
         .collect();
     assert_eq!(front, [(1.0, 50.0), (2.0, 80.0), (3.0, 90.0), (4.0, 100.0)]);
     assert_eq!(result.evaluated, 7);
@@ -141,8 +141,8 @@ fn instances_follow_the_load() {
     problem.candidates[1].service_ms = 90_000.0;
     let mut of = |instances| {
         problem.candidates[1].instances = instances;
-        let one = problem.evaluate(&[1]);
-        (one.instances[0], one.cost_usd_per_h, one.utilisation)
+        let evaluation = problem.evaluate(&[1]);
+        (evaluation.instances[0], evaluation.cost_usd_per_h, evaluation.utilisation)
     };
     let hourly = Instances::Hourly { min: 1.0, max: 9.0, utilisation: 0.5 };
     assert_eq!(of(hourly), (25.0 / 24.0, 25.0 / 24.0, 0.5));
@@ -163,8 +163,8 @@ fn transfer_is_paid() {
 fn users_without_a_way_are_not_within() {
     let mut problem = star();
     problem.paths[0] = vec![ResponsePath::NONE; 3];
-    let one = problem.evaluate(&[0, 1, 2]);
-    assert!((one.within_ratio - 0.6).abs() < 1e-12);
+    let evaluation = problem.evaluate(&[0, 1, 2]);
+    assert!((evaluation.within_ratio - 0.6).abs() < 1e-12);
     assert_eq!(problem.nearest(0, &[0, 1, 2]), None);
 }
 
@@ -175,8 +175,8 @@ fn drawn(bases: &[(f64, f64, f64)], sites: &[(f64, f64, f64)]) -> Problem {
         ResponsePath::single(rtt / 2.0, rtt, 0.07 * rtt)
     };
     Problem {
-        bases: bases.iter().map(|one| base(one.2)).collect(),
-        candidates: sites.iter().map(|one| site("", one.2)).collect(),
+        bases: bases.iter().map(|point| base(point.2)).collect(),
+        candidates: sites.iter().map(|point| site("", point.2)).collect(),
         paths: bases.iter().map(|a| sites.iter().map(|b| way(a, b)).collect()).collect(),
         objective_ms: 60.0,
     }
@@ -261,8 +261,8 @@ proptest! {
         let problem = drawn(&bases, &sites);
         let reached = |problem: &Problem, budget, most| {
             let goal = goal(None, Some(budget), most);
-            let found = search(problem, &goal);
-            if goal.is_met(&found.chosen) { found.chosen.within_ratio } else { 0.0 }
+            let placement = search(problem, &goal);
+            if goal.is_met(&placement.chosen) { placement.chosen.within_ratio } else { 0.0 }
         };
         let usual = reached(&problem, budget, most);
         prop_assert!(reached(&problem, budget * 1.5, most) >= usual - 1e-9);
@@ -301,7 +301,7 @@ fn twelve_candidates_up_to_four_are_tried_at_once() {
         (0..n).map(|_| (stream.uniform(), stream.uniform(), 1.0 + stream.uniform())).collect()
     };
     let problem = drawn(&points(6), &points(12));
-    let found = search(&problem, &goal(Some(0.8), None, 4));
+    let placement = search(&problem, &goal(Some(0.8), None, 4));
     // 12 + 66 + 220 + 495 sets.
-    assert_eq!((found.is_exact, found.evaluated), (true, 793));
+    assert_eq!((placement.is_exact, placement.evaluated), (true, 793));
 }

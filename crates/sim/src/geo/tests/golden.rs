@@ -13,7 +13,7 @@ fn overall_ms(outcome: &GeoOutcome) -> f64 {
 }
 
 fn region_ms(outcome: &GeoOutcome, region: &str) -> f64 {
-    let number = outcome.regions.iter().position(|one| one.name == region).unwrap();
+    let number = outcome.regions.iter().position(|share| share.name == region).unwrap();
     outcome.mean_ns(|base| base.region == number).unwrap() / 1e6
 }
 

@@ -42,7 +42,14 @@ fn range_ms(outcome: &GeoOutcome) -> (f64, f64) {
 }
 
 fn served(outcome: &GeoOutcome, site: &str) -> u64 {
-    outcome.sites.iter().find(|one| one.name == site).unwrap().by_hour.iter().sum()
+    outcome
+        .sites
+        .iter()
+        .find(|outcome_of_site| outcome_of_site.name == site)
+        .unwrap()
+        .by_hour
+        .iter()
+        .sum()
 }
 
 fn unserved(outcome: &GeoOutcome) -> u64 {
@@ -309,7 +316,7 @@ fn instances_follow_the_load_after_a_delay() {
     // 400 requests a second are 4 instances' work, of which each may be used by 0.7.
     assert!((4.0..8.0).contains(&at(1)), "{:?}", site.instances);
     assert!(at(0) < 2.1 && at(3) < 2.1, "{:?}", site.instances);
-    let hours: f64 = site.instances.iter().map(|one| one.1).sum();
+    let hours: f64 = site.instances.iter().map(|instance| instance.1).sum();
     assert!((site.instances_usd / (0.1 * hours) - 1.0).abs() < 0.001);
 }
 

@@ -104,8 +104,8 @@ impl Fair {
 
     fn insert(&mut self, vcpu: usize, home: usize, vm: usize) -> Address {
         let processor = &mut self.processors[home];
-        let found = processor.groups.iter().copied().find(|group| self.groups[*group].vm == vm);
-        let group = found.unwrap_or_else(|| {
+        let existing = processor.groups.iter().copied().find(|group| self.groups[*group].vm == vm);
+        let group = existing.unwrap_or_else(|| {
             let (queue, number) = (processor.queue.clone(), processor.groups.len());
             let (members, pool) = (Vec::new(), LocalPool::default());
             processor.groups.push(self.groups.len());
@@ -125,7 +125,7 @@ impl Fair {
     }
 
     /// Returns the machines that have a quota, and when it is refilled first.
-    pub fn refills(&self) -> impl Iterator<Item = (usize, Nanos)> + '_ {
+    pub fn replenishments(&self) -> impl Iterator<Item = (usize, Nanos)> + '_ {
         let first = |pool: &GlobalPool| match pool.quota.phase_ns {
             0 => pool.quota.period_ns,
             phase => phase,
@@ -273,9 +273,9 @@ impl Fair {
             let Some(home) = pool.throttled.pop_front().filter(|_| pool.has_runtime()) else {
                 break;
             };
-            let found = groups.iter().find(|group| self.groups[**group].home == home);
-            let Some(found) = found else { continue };
-            let group = &mut self.groups[*found];
+            let throttled = groups.iter().find(|group| self.groups[**group].home == home);
+            let Some(throttled) = throttled else { continue };
+            let group = &mut self.groups[*throttled];
             if !pool.repay(&mut group.pool) {
                 pool.throttled.push_front(home);
                 break;

@@ -66,7 +66,7 @@ impl Linux {
         let servers: Vec<_> = host.vcpus().into_iter().map(server).collect();
         let vms = host.domains.len();
         let mut timers: Vec<(Nanos, usize)> =
-            fair.refills().map(|(vm, first)| (first, refill_timer(vm))).collect();
+            fair.replenishments().map(|(vm, first)| (first, refill_timer(vm))).collect();
         for (vcpu, server) in servers.iter().enumerate() {
             timers.extend(server.as_ref().map(|server| (server.deadline, 2 * vms + vcpu)));
         }
@@ -100,7 +100,8 @@ impl Linux {
         let last = Some(server.last_processor).filter(is_free);
         let free = last.or_else(|| all().find(is_idle)).or_else(|| all().find(is_free));
         free.or_else(|| {
-            let deadline = |processor: usize| self.reserved_on(processor).map(|one| one.deadline);
+            let deadline =
+                |processor: usize| self.reserved_on(processor).map(|server| server.deadline);
             let latest = all().max_by_key(|processor| deadline(*processor))?;
             (deadline(latest)? > server.deadline).then_some(latest)
         })

@@ -57,7 +57,7 @@ fn close(host: &Host, wanted: &[f64], off: f64) {
 fn a_reservation_runs_in_whole_ticks() {
     let (odd, even) = match runs(&host(1, vec![reserved(30, 40, 0)]))[..] {
         [(28, odd), (32, even)] => (odd, even),
-        ref other => panic!("{other:?}"),
+        ref lengths => panic!("{lengths:?}"),
     };
     assert!(odd.abs_diff(even) <= 1, "{odd} and {even}");
     // Two ms after a tick, 30 ms end at a tick.
@@ -70,8 +70,8 @@ fn a_reservation_runs_in_whole_ticks() {
 
 #[test]
 fn a_quota_runs_in_whole_ticks() {
-    let found = runs(&host(1, vec![limited(0.5, 100, 0, &[0])]));
-    assert_eq!(found.iter().map(|(run, _)| *run).collect::<Vec<_>>(), [48, 52]);
+    let pieces = runs(&host(1, vec![limited(0.5, 100, 0, &[0])]));
+    assert_eq!(pieces.iter().map(|(run, _)| *run).collect::<Vec<_>>(), [48, 52]);
     close(&host(1, vec![limited(0.5, 100, 3, &[0])]), &[0.5], 0.003);
 }
 
@@ -107,7 +107,7 @@ fn other_wake_ups_even_out_the_rest_of_a_quota() {
         })
         .unwrap();
         let pairs = ends[0].iter().zip(&ends[1]);
-        let off: Vec<Nanos> = pairs.map(|(one, other)| one.abs_diff(*other)).collect();
+        let off: Vec<Nanos> = pairs.map(|(left, right)| left.abs_diff(*right)).collect();
         assert!(off.len() > 900, "{}", off.len());
         let far = off.iter().filter(|off| **off > 6 * MS).count();
         far as f64 / off.len() as f64
@@ -129,8 +129,8 @@ fn with(mut host: Host, change: impl Fn(&mut LinuxSettings)) -> Host {
 #[test]
 fn what_something_else_takes_is_charged_to_nobody() {
     let taking = |domains| {
-        with(host(1, domains), |one| {
-            (one.interruption_interval_ns, one.interruption_ns) = (50 * MS, 2 * MS)
+        with(host(1, domains), |host| {
+            (host.interruption_interval_ns, host.interruption_ns) = (50 * MS, 2 * MS)
         })
     };
     close(&taking(vec![domain(100, &[0])]), &[0.96], 0.01);
@@ -152,15 +152,15 @@ fn what_something_else_takes_is_charged_to_nobody() {
 fn work_goes_on_after_what_something_else_takes() {
     let work = Workload::Periodic { period_ns: 50 * MS, work_ns: 10 * MS };
     let worker = Domain { vcpus: vec![work], ..domain(100, &[0]) };
-    let host = with(host(1, vec![worker, domain(100, &[0])]), |one| {
-        (one.interruption_interval_ns, one.interruption_ns) = (20 * MS, 3 * MS);
+    let host = with(host(1, vec![worker, domain(100, &[0])]), |host| {
+        (host.interruption_interval_ns, host.interruption_ns) = (20 * MS, 3 * MS);
     });
     // 3 of 20 ms are taken; what is left is more than the worker needs.
     close(&host, &[0.2, 0.65], 0.015);
     let mut end = 0;
-    simulate(&host, 1, 10 * SECOND, 0, |one| {
-        assert!(one.from >= end && one.from < one.to, "{one:?} after {end}");
-        end = one.to;
+    simulate(&host, 1, 10 * SECOND, 0, |run| {
+        assert!(run.from >= end && run.from < run.to, "{run:?} after {end}");
+        end = run.to;
     })
     .unwrap();
 }
@@ -216,7 +216,7 @@ fn reservations_go_where_they_may_run() {
     let host = host(2, vec![reserved(60, 100, 0), reserved(60, 100, 33), reserved(60, 100, 71)]);
     close(&host, &[0.6, 0.6, 0.6], 0.01);
     let mut seen = [[false; 2]; 3];
-    simulate(&host, 1, 10 * SECOND, 0, |one| seen[one.vcpu][one.processor] = true).unwrap();
+    simulate(&host, 1, 10 * SECOND, 0, |run| seen[run.vcpu][run.processor] = true).unwrap();
     assert!(seen.iter().any(|on| on[0] && on[1]), "{seen:?}");
 }
 
@@ -306,7 +306,7 @@ proptest! {
         for (home, end) in processor_ends.iter().enumerate() {
             let greedy = (0..ran.len()).any(|vcpu| {
                 let domain = &host.domains[of[vcpu]];
-                let number = vcpu - of.iter().position(|one| *one == of[vcpu]).unwrap();
+                let number = vcpu - of.iter().position(|home| *home == of[vcpu]).unwrap();
                 let spins = matches!(domain.vcpus[number], Workload::Spinning);
                 spins && homes[vcpu] == home && domain.quota.is_none() && domain.reservation.is_none()
             });

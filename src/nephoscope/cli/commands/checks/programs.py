@@ -65,7 +65,7 @@ def tools(_: Places) -> CheckAnswer:
     good = [f"{name} {version}" for name, version, problem in looked_up if problem is None]
     lacking = [(name, problem) for name, _, problem in looked_up if problem is not None]
     # One package may hold several tools: it is named once, with all that need it.
-    by_package = group_by(lacking, lambda one: ADAPTERS[one[0]].spec.install)
+    by_package = group_by(lacking, lambda pair: ADAPTERS[pair[0]].spec.install)
     bad = [f"{', '.join(name for name, _ in own)}: {own[0][1]}" for own in by_package.values()]
     state = LIMITED if bad else WORKS
     detail = "; ".join([*good, *bad])
@@ -95,7 +95,9 @@ async def _tools() -> list[tuple[str, str, str | None]]:
 def _installs(commands: Iterable[str]) -> str:
     """Returns the commands that install what is missing; packages of the system in one."""
     every = list(dict.fromkeys(commands))
-    plain = [one for one in every if one.startswith(_APT) and "," not in one]
-    packages = dict.fromkeys(word for one in plain for word in one.removeprefix(_APT).split())
+    plain = [command for command in every if command.startswith(_APT) and "," not in command]
+    packages = dict.fromkeys(
+        word for command in plain for word in command.removeprefix(_APT).split()
+    )
     together = [_APT + " ".join(packages)] if packages else []
-    return "; ".join([*together, *(one for one in every if one not in plain)])
+    return "; ".join([*together, *(command for command in every if command not in plain)])

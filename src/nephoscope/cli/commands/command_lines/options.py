@@ -156,7 +156,8 @@ def given_options() -> list[str]:
     context = click.get_current_context()
     own = {field.name for field in fields(CommandOptions)}
     return [
-        max(one.opts, key=len)
-        for one in context.command.params
-        if one.name in own and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE
+        max(param.opts, key=len)
+        for param in context.command.params
+        if param.name in own
+        and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
     ]

@@ -187,12 +187,16 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
-def _label(name: str, values: Mapping[str, str], taken: set[str]) -> str:
+def _label(name: str, values: Mapping[str, str], used_labels: set[str]) -> str:
     """The name with its parameters filled in, made distinct from those that are taken."""
     hidden = [f"{key}={value}" for key, value in values.items() if f"{{{key}}}" not in name]
     label = _filled(name, values) + (f" ({', '.join(hidden)})" if hidden else "")
     numbered = (f"{label} ({number})" for number in itertools.count(2))
-    return label if label not in taken else next(one for one in numbered if one not in taken)
+    return (
+        label
+        if label not in used_labels
+        else next(candidate for candidate in numbered if candidate not in used_labels)
+    )
 
 
 def _repetition(options: CommandOptions) -> tuple[dict[str, int], dict[str, int]]:

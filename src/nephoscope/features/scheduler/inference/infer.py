@@ -1,4 +1,4 @@
-"""From the looks at one target to a verdict: the rules, in their order.
+"""From the windows at one target to a verdict: the rules, in their order.
 
 1. *own quota*: the machine's own counters say that a control group's quota stopped the loops.
    *Stopped and continued*: the loops gave the CPU up themselves, as programs do that get SIGSTOP or
@@ -37,7 +37,7 @@ from nephoscope.features.scheduler.inference.sentences import percent
 from nephoscope.features.scheduler.inference.timing import Pattern
 from nephoscope.features.scheduler.inference.verdict import (
     Fit,
-    Look,
+    ObservationWindow,
     Obtained,
     Scheduler,
     Word,
@@ -46,21 +46,22 @@ from nephoscope.features.scheduler.inference.verdict import (
 from nephoscope.stats.statistics.values import Array
 
 SLOWER = 1.25
-"""Look cost with all CPUs busy over one alone from which a shared core is named. Clock rates drop
-by up to a fifth when all cores are busy; two threads of a core take 1.3 to 2 times as long."""
+"""Cost of a clock read with all CPUs busy over one alone from which a shared core is named. Clock
+rates drop by up to a fifth when all cores are busy; two
+threads of a core take 1.3 to 2 times as long."""
 
 
-def infer(target: str, looks: Iterable[Look]) -> Scheduler:
-    """Returns what schedules the CPUs of a target, from its looks.
+def infer(target: str, windows: Iterable[ObservationWindow]) -> Scheduler:
+    """Returns what schedules the CPUs of a target, from its windows.
 
     Never refuses: without anything to go by the word is *unclear*, and `missing` says what lacks.
     """
-    own = [look for look in looks if look.target == target and look.loops]
+    own = [window for window in windows if window.target == target and window.loops]
     busy = of_kind(own, "one", "all")
     if not busy:
-        found = Scheduler(target, Word.UNCLEAR, "There is no observation without sleep.")
-        return replace(found, missing=(sentences.NEED_LOOKS,), looks=tuple(own))
-    longest = max(look.window_ns for look in busy)
+        unclear = Scheduler(target, Word.UNCLEAR, "There is no observation without sleep.")
+        return replace(unclear, missing=(sentences.NEEDED_WINDOWS,), windows=tuple(own))
+    longest = max(window.window_ns for window in busy)
     losing = replenishments.losing(busy)
     grid = replenishments.find([loop.gaps for loop in losing], longest)
     begun = onset.find(own, busy, grid)
@@ -85,10 +86,10 @@ def infer(target: str, looks: Iterable[Look]) -> Scheduler:
         per_cpu=tuple(_per_cpu(used)),
         fit=fit,
         evidence=(*evidence, *_further(used, word, fit)),
-        contradictions=sentences.contradictions(word, [view.look for view in views]),
+        contradictions=sentences.contradictions(word, [view.window for view in views]),
         missing=sentences.missing(used, word),
         next_step=sentences.next_step(word, used, cycle_ns),
-        looks=used,
+        windows=used,
     )
 
 
@@ -109,27 +110,32 @@ def _named(
     if not lossy:
         return _undisturbed(views, slower)
     if all(
-        view.look.throttled_count and observation.is_caused_by(view, "throttled") for view in lossy
+        view.window.throttled_count and observation.is_caused_by(view, "throttled")
+        for view in lossy
     ):
-        return Word.OWN_QUOTA, _cap_fit(lossy[-1:]), (sentences.counters(lossy[-1].look),)
+        return Word.OWN_QUOTA, _cap_fit(lossy[-1:]), (sentences.counters(lossy[-1].window),)
     if all(observation.is_caused_by(view, "stopped") for view in lossy):
         return _stopped(lossy)
     is_clocked = all(view.all_are(Pattern.CLOCKED) for view in lossy) and begun.starts is not None
     if not is_clocked and all(observation.is_caused_by_programs(view) for view in lossy):
         share = shares.over_window(observation.loops_of(lossy[-1]), "cpus")
-        return Word.OTHER_PROGRAMS, Fit(share), sentences.programs(view.look for view in lossy)
+        return Word.OTHER_PROGRAMS, Fit(share), sentences.programs(view.window for view in lossy)
     if all(view.all_are(Pattern.TURNS) for view in lossy) and not observation.may_be_cap(
         single, every
     ):
         return _turns(single, every, lossy)
     if is_clocked:
         return _periodic(lossy, begun)
-    said = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
+    pattern_texts = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
     if all(view.all_are(Pattern.REPLENISHMENTS) for view in lossy):
         if begun.onset is not Onset.UNKNOWN or not observation.is_by_own_kernel(lossy):
             return _budget(single, every)
-        said = (*said, sentences.AMBIGUOUS_ONSET)
-    return Word.UNCLEAR, Fit(shares.over_window(observation.loops_of(lossy[-1]), "cpus")), said
+        pattern_texts = (*pattern_texts, sentences.AMBIGUOUS_ONSET)
+    return (
+        Word.UNCLEAR,
+        Fit(shares.over_window(observation.loops_of(lossy[-1]), "cpus")),
+        pattern_texts,
+    )
 
 
 def _undisturbed(views: Sequence[View], slower: float | None) -> Named:
@@ -154,19 +160,19 @@ def _stopped(lossy: Sequence[View]) -> Named:
     grid = observation.common_replenishments(view)
     share = shares.over_window(loops, "cpus")
     fit = Fit(share, None, shares.cycle_ns(loops)) if grid is None else shares.fit_of(share, grid)
-    return Word.STOPPED, fit, (sentences.gave_up(view.look),)
+    return Word.STOPPED, fit, (sentences.gave_up(view.window),)
 
 
 def _periodic(lossy: Sequence[View], begun: Onsets) -> Named:
     """Returns what is left beside a task that wakes by a timer: of the CPUs that it runs on."""
     values = [
-        shares.apart([one.loop], one.replenishments)
+        shares.apart([loop_timing.loop], loop_timing.replenishments)
         for view in lossy
-        for one in view.lossy
-        if one.replenishments is not None
+        for loop_timing in view.lossy
+        if loop_timing.replenishments is not None
     ]
     share = shares.share_of(np.concatenate(values), "ratio")
-    patterns = tuple(sentences.pattern(one) for view in lossy for one in view.lossy)
+    patterns = tuple(sentences.pattern(loop_timing) for view in lossy for loop_timing in view.lossy)
     return (
         Word.PERIODIC_TASK,
         shares.fit_of(share, begun.starts),
@@ -216,18 +222,21 @@ def _budget(single: View | None, every: View | None) -> Named:
     return Word.UNCLEAR, Fit(), (*evidence, compared)
 
 
-def _one_kind(view: View, said: tuple[str, ...]) -> Named:
+def _one_kind(view: View, pattern_texts: tuple[str, ...]) -> Named:
     if len(view.loops) == 1:
-        return Word.RESERVATION_OR_CAP, _reservation_fit([view]), said
+        return Word.RESERVATION_OR_CAP, _reservation_fit([view]), pattern_texts
     # Loops that one budget stops are started again at one moment; reservations run apart.
     grid = observation.common_replenishments(view)
     if grid is not None:
-        said = (*said, f"The loops were refilled {sentences.ms(grid.apart_ns)} apart.")
-    return Word.RESERVATION_OR_CAP, _cap_fit([view]), said
+        pattern_texts = (
+            *pattern_texts,
+            f"The loops were refilled {sentences.ms(grid.apart_ns)} apart.",
+        )
+    return Word.RESERVATION_OR_CAP, _cap_fit([view]), pattern_texts
 
 
 def _cap_fit(views: Sequence[View]) -> Fit:
-    """Budget of the whole machine: what all loops of each look had together, period by period."""
+    """Budget of the whole machine: what all loops of each window had together, period by period."""
     fit = _fit_of_periods(views, shares.together, "cpus")
     return fit or Fit(shares.over_window(observation.loops_of(views[-1]), "cpus"))
 
@@ -235,50 +244,51 @@ def _cap_fit(views: Sequence[View]) -> Fit:
 def _reservation_fit(views: Sequence[View]) -> Fit:
     """Budget of each CPU: what each loop had in each of its own periods, all in one."""
     return (
-        _fit_of_periods(views, lambda look, grid: shares.apart(look.loops, grid), "ratio") or Fit()
+        _fit_of_periods(views, lambda window, grid: shares.apart(window.loops, grid), "ratio")
+        or Fit()
     )
 
 
 def _fit_of_periods(
-    views: Sequence[View], obtained: Callable[[Look, Replenishments], Array], unit: str
+    views: Sequence[View], obtained: Callable[[ObservationWindow, Replenishments], Array], unit: str
 ) -> Fit | None:
     """Returns the fit of what loops obtained in each period; None where no view has a grid."""
     grids = [
-        (view.look, grid) for view in views if (grid := observation.common_replenishments(view))
+        (view.window, grid) for view in views if (grid := observation.common_replenishments(view))
     ]
     if not grids:
         return None
-    values = np.concatenate([obtained(look, grid) for look, grid in grids])
+    values = np.concatenate([obtained(window, grid) for window, grid in grids])
     # Of several with the most moments of refill the last one.
     _, longest = max(reversed(grids), key=lambda pair: pair[1].n)
     return shares.fit_of(shares.share_of(values, unit), longest)
 
 
-def _further(looks: Sequence[Look], word: Word, fit: Fit) -> tuple[str, ...]:
-    """Returns what the looks with several processes and with sleep add."""
+def _further(windows: Sequence[ObservationWindow], word: Word, fit: Fit) -> tuple[str, ...]:
+    """Returns what the windows with several processes and with sleep add."""
     evidence = []
-    for look in of_kind(looks, "several")[:1]:
-        if word not in (Word.UNCLEAR, Word.RESERVATION_PER_CPU) and look.loops[0].cpu is not None:
-            each = ", ".join(percent(loop.share) for loop in look.loops)
+    for window in of_kind(windows, "several")[:1]:
+        if word not in (Word.UNCLEAR, Word.RESERVATION_PER_CPU) and window.loops[0].cpu is not None:
+            each = ", ".join(percent(loop.share) for loop in window.loops)
             evidence.append(
-                f"{look.processes} processes on one CPU obtained {each}: "
-                f"{percent(look.obtained_cpus)} in total."
+                f"{window.processes} processes on one CPU obtained {each}: "
+                f"{percent(window.obtained_cpus)} in total."
             )
     if word in (Word.RESERVATION_PER_CPU, Word.CAP_PER_MACHINE, Word.RESERVATION_OR_CAP):
-        for look in of_kind(looks, "sleeping")[:1]:
-            if (refill := replenishments.replenished(look, fit)) is not None:
+        for window in of_kind(windows, "sleeping")[:1]:
+            if (refill := replenishments.replenished(window, fit)) is not None:
                 evidence.append(sentences.AFTER_SLEEP[refill])
-    if (own := sentences.accounted(looks)) and word not in (Word.DEDICATED, Word.UNCLEAR):
+    if (own := sentences.accounted(windows)) and word not in (Word.DEDICATED, Word.UNCLEAR):
         evidence.append(own)
     return tuple(evidence)
 
 
-def _per_cpu(looks: Sequence[Look]) -> Iterable[Obtained]:
-    """Yields what each CPU gave in each kind of look, the first look of each kind."""
+def _per_cpu(windows: Sequence[ObservationWindow]) -> Iterable[Obtained]:
+    """Yields what each CPU gave in each kind of window, the first window of each kind."""
     for kind in ("one", "all", "several", "sleeping"):
-        for look in of_kind(looks, kind)[:1]:
-            for cpu in dict.fromkeys(loop.cpu for loop in look.loops):
-                loops = [loop for loop in look.loops if loop.cpu == cpu]
+        for window in of_kind(windows, kind)[:1]:
+            for cpu in dict.fromkeys(loop.cpu for loop in window.loops):
+                loops = [loop for loop in window.loops if loop.cpu == cpu]
                 total = shares.over_window(loops, "cpus")
                 each = tuple(loop.share for loop in loops)
                 yield Obtained(kind, cpu, len(loops), each, total)

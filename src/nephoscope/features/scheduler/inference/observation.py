@@ -14,7 +14,7 @@ from nephoscope.features.scheduler.inference import replenishments, shares, timi
 from nephoscope.features.scheduler.inference.onset import Onset, Onsets
 from nephoscope.features.scheduler.inference.replenishments import Replenishments
 from nephoscope.features.scheduler.inference.timing import Pattern, Timing
-from nephoscope.features.scheduler.inference.verdict import Look, Loop, of_kind
+from nephoscope.features.scheduler.inference.verdict import Loop, ObservationWindow, of_kind
 
 _HALF_OF_LOSS = 0.5
 _LEAST_STOPS, _LEAST_STOPPED = 5, 0.005
@@ -27,12 +27,12 @@ _MINOR = 0.25
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A look with the pattern of each of its loops.
+    """A window with the pattern of each of its loops.
 
     minor: a loss below it that follows no timer is another program's, beside a mechanism that does.
     """
 
-    look: Look
+    window: ObservationWindow
     loops: tuple[Timing, ...]
 
     minor: float = 0.0
@@ -41,67 +41,76 @@ class View:
     def lossy(self) -> tuple[Timing, ...]:
         """The loops that lost more than a little, and by no rule more than `minor`."""
         return tuple(
-            one
-            for one in self.loops
-            if one.pattern is not Pattern.NONE
-            and (one.pattern in (Pattern.REPLENISHMENTS, Pattern.CLOCKED) or one.lost >= self.minor)
+            loop_timing
+            for loop_timing in self.loops
+            if loop_timing.pattern is not Pattern.NONE
+            and (
+                loop_timing.pattern in (Pattern.REPLENISHMENTS, Pattern.CLOCKED)
+                or loop_timing.lost >= self.minor
+            )
         )
 
     @property
     def share(self) -> float:
         """Mean share of its loops."""
-        return float(np.mean([one.loop.share for one in self.loops]))
+        return float(np.mean([loop_timing.loop.share for loop_timing in self.loops]))
 
     def all_are(self, pattern: Pattern) -> bool:
         """Returns whether every loop that lost anything did so in this way, and one did."""
-        return bool(self.lossy) and all(one.pattern is pattern for one in self.lossy)
+        return bool(self.lossy) and all(
+            loop_timing.pattern is pattern for loop_timing in self.lossy
+        )
 
 
 def view_of_kind(
-    looks: Sequence[Look],
+    windows: Sequence[ObservationWindow],
     kind: str,
     losing: Sequence[Loop],
     grid: Replenishments | None,
     begun: Onsets,
 ) -> View | None:
-    """Returns the look of a kind to go by: of the longest ones the one with the median share.
+    """Returns the window of a kind to go by: of the longest ones the one with the median share.
 
     losing: the loops that `grid` and `begun` were found in; a few short gaps of others would lie on
     any grid.
     """
-    candidates = of_kind(looks, kind)
+    candidates = of_kind(windows, kind)
     if not candidates:
         return None
-    longest_ns = max(look.window_ns for look in candidates)
-    longest = [look for look in candidates if look.window_ns == longest_ns]
-    longest.sort(key=lambda look: look.obtained_cpus)
-    look = longest[(len(longest) - 1) // 2]
+    longest_ns = max(window.window_ns for window in candidates)
+    longest = [window for window in candidates if window.window_ns == longest_ns]
+    longest.sort(key=lambda window: window.obtained_cpus)
+    window = longest[(len(longest) - 1) // 2]
     starts = begun.starts if begun.onset is Onset.CLOCK else None
     loops = []
-    for loop in look.loops:
+    for loop in window.loops:
         lost = any(loop is loser for loser in losing)
-        timed = timing.of_loop(look, loop, grid if lost else None)
+        timed = timing.of_loop(window, loop, grid if lost else None)
         loops.append(timing.clocked(timed, starts) if lost and starts is not None else timed)
-    return View(look, tuple(loops))
+    return View(window, tuple(loops))
 
 
-def observations_differ(busy: Sequence[Look]) -> bool:
+def observations_differ(busy: Sequence[ObservationWindow]) -> bool:
     """Returns whether observations of one kind show turns in one and a budget's grid in another."""
     patterns = [
-        {timing.of_loop(look, loop).pattern for look in of_kind(busy, kind) for loop in look.loops}
+        {
+            timing.of_loop(window, loop).pattern
+            for window in of_kind(busy, kind)
+            for loop in window.loops
+        }
         for kind in ("one", "all")
     ]
     return any({Pattern.TURNS, Pattern.REPLENISHMENTS} <= seen for seen in patterns)
 
 
-def without_minor(one: View | None, every: View | None) -> tuple[View | None, View | None]:
+def without_minor(one_cpu: View | None, every: View | None) -> tuple[View | None, View | None]:
     """Returns both with the loss that is other programs' beside a mechanism with a timer."""
     timed = (Pattern.REPLENISHMENTS, Pattern.CLOCKED)
-    known = [view for view in (one, every) if view is not None]
+    known = [view for view in (one_cpu, every) if view is not None]
     lost = [loop.lost for view in known for loop in view.loops if loop.pattern in timed]
     minor = _MINOR * max(lost, default=0.0)
     alone, together = (
-        None if view is None else replace(view, minor=minor) for view in (one, every)
+        None if view is None else replace(view, minor=minor) for view in (one_cpu, every)
     )
     return alone, together
 
@@ -124,7 +133,7 @@ def is_by_own_kernel(views: Sequence[View]) -> bool:
 
     Its budgets are used up at ticks; a hypervisor may have a timer that ends them exactly.
     """
-    loops = [one.loop for view in views for one in view.lossy]
+    loops = [loop_timing.loop for view in views for loop_timing in view.lossy]
     known = [loop for loop in loops if loop.thread_cpu_ratio is not None]
     return bool(known) and all(
         (loop.thread_cpu_ratio or 0.0) <= loop.share + timing.LITTLE for loop in known
@@ -135,49 +144,49 @@ def cycle_ns(view: View) -> float:
     """Returns the usual time between main gaps in nanoseconds; the window for fewer than two."""
     cycles = [
         float(b.start_ns - a.start_ns)
-        for loop in view.look.loops
+        for loop in view.window.loops
         for a, b in pairwise(replenishments.main_gaps(loop.gaps))
     ]
-    return replenishments.median_by_time(np.array(cycles)) or float(view.look.window_ns)
+    return replenishments.median_by_time(np.array(cycles)) or float(view.window.window_ns)
 
 
 def loops_of(view: View) -> list[Loop]:
     """Returns the loops of an observation without their patterns."""
-    return [one.loop for one in view.loops]
+    return [loop_timing.loop for loop_timing in view.loops]
 
 
-def clock_read_slowdown(looks: Sequence[Look], every: View | None) -> float | None:
+def clock_read_slowdown(windows: Sequence[ObservationWindow], every: View | None) -> float | None:
     """Returns the time of a clock read with all CPUs busy, over the longest with one CPU busy.
 
-    The longest of all looks that kept only one CPU busy: looks differ by themselves, with the clock
-    rate and with what strangers do on the other thread of the core.
+    The longest of all windows that kept only one CPU busy: windows differ by themselves, with the
+    clock rate and with what strangers do on the other thread of the core.
     """
     if every is None:
         return None
     alone: dict[int | None, float] = {}
-    for look in of_kind(looks, "one", "several", "sleeping"):
-        for loop in look.loops:
+    for window in of_kind(windows, "one", "several", "sleeping"):
+        for loop in window.loops:
             if loop.look_cost_ns:
                 alone[loop.cpu] = max(alone.get(loop.cpu, 0.0), loop.look_cost_ns)
     ratios = [
-        one.loop.look_cost_ns / cost
-        for one in every.loops
-        if one.loop.look_cost_ns and (cost := alone.get(one.loop.cpu))
+        loop_timing.loop.look_cost_ns / cost
+        for loop_timing in every.loops
+        if loop_timing.loop.look_cost_ns and (cost := alone.get(loop_timing.loop.cpu))
     ]
     return float(np.median(ratios)) if ratios else None
 
 
 def is_stopped_often(view: View) -> bool:
     """Returns whether its loops gave up their CPU again and again."""
-    gaps = [gap for loop in view.look.loops for gap in replenishments.long_gaps(loop.gaps)]
+    gaps = [gap for loop in view.window.loops for gap in replenishments.long_gaps(loop.gaps)]
     stops = [gap.length_ns for gap in gaps if gap.cause == "stopped"]
-    lost = sum(stops) / view.look.window_ns / len(view.loops)
+    lost = sum(stops) / view.window.window_ns / len(view.loops)
     return len(stops) >= _LEAST_STOPS and lost >= _LEAST_STOPPED
 
 
 def is_caused_by(view: View, cause: str) -> bool:
     """Returns whether most of the time in main gaps has this cause by the kernel's counters."""
-    gaps = [gap for loop in view.look.loops for gap in replenishments.main_gaps(loop.gaps)]
+    gaps = [gap for loop in view.window.loops for gap in replenishments.main_gaps(loop.gaps)]
     lost = sum(gap.length_ns for gap in gaps)
     own = sum(gap.length_ns for gap in gaps if gap.cause == cause)
     return own >= _HALF_OF_LOSS * lost > 0
@@ -188,47 +197,55 @@ def is_caused_by_programs(view: View) -> bool:
 
     Those that are counted are all of the system's own; a neighbour's and a hypervisor's are not.
     """
-    used = sum(cpus for _, cpus in view.look.programs)
+    used = sum(cpus for _, cpus in view.window.programs)
     preempted = is_caused_by(view, "preempted") or is_caused_by(view, "unexplained")
-    return preempted and used >= _HALF_OF_LOSS * view.look.lost_cpus > 0
+    return preempted and used >= _HALF_OF_LOSS * view.window.lost_cpus > 0
 
 
 def obtained_in_periods_cpus(view: View) -> float:
     """Returns the CPUs that all loops had, over whole periods where those are known."""
     return sum(
         float(np.mean(values))
-        if one.replenishments is not None
-        and one in view.lossy
-        and (values := shares.apart([one.loop], one.replenishments)).size
-        else one.loop.share
-        for one in view.loops
+        if loop_timing.replenishments is not None
+        and loop_timing in view.lossy
+        and (values := shares.apart([loop_timing.loop], loop_timing.replenishments)).size
+        else loop_timing.loop.share
+        for loop_timing in view.loops
     )
 
 
 def all_share_replenishments(view: View) -> bool:
     """Returns whether every loop lost the CPU, if only a little at the refills of the others."""
-    found = [one.replenishments for one in view.lossy if one.replenishments is not None]
-    grid = max(found, key=lambda replenishments: replenishments.n, default=None)
+    candidates = [
+        loop_timing.replenishments
+        for loop_timing in view.lossy
+        if loop_timing.replenishments is not None
+    ]
+    grid = max(candidates, key=lambda replenishments: replenishments.n, default=None)
     origin = grid.origins_ns[0] if grid is not None else None
     return all(
-        one in view.lossy
+        loop_timing in view.lossy
         or (
             grid is not None
             and origin is not None
-            and replenishments.ended_on(one.loop.gaps, grid, origin) >= _HALF_OF_LOSS
+            and replenishments.ended_on(loop_timing.loop.gaps, grid, origin) >= _HALF_OF_LOSS
         )
-        for one in view.loops
+        for loop_timing in view.loops
     )
 
 
 def common_replenishments(view: View) -> Replenishments | None:
-    """Returns the common period of all loops of a look."""
-    found = replenishments.find([loop.gaps for loop in view.look.loops], view.look.window_ns)
-    if found is not None:
-        return found
-    known = [one.replenishments for one in view.loops]
-    grid = max((one for one in known if one), key=lambda one: one.n, default=None)
+    """Returns the common period of all loops of a window."""
+    common = replenishments.find([loop.gaps for loop in view.window.loops], view.window.window_ns)
+    if common is not None:
+        return common
+    known = [loop_timing.replenishments for loop_timing in view.loops]
+    grid = max(
+        (candidate for candidate in known if candidate),
+        key=lambda candidate: candidate.n,
+        default=None,
+    )
     if grid is None:
         return None
-    origins = tuple(None if one is None else one.origins_ns[0] for one in known)
+    origins = tuple(None if candidate is None else candidate.origins_ns[0] for candidate in known)
     return replace(grid, origins_ns=origins)

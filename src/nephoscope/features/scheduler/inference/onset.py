@@ -22,7 +22,7 @@ import numpy as np
 
 from nephoscope.features.scheduler.inference import replenishments, timing
 from nephoscope.features.scheduler.inference.replenishments import EXACT_NS, Replenishments
-from nephoscope.features.scheduler.inference.verdict import Gap, Look, of_kind
+from nephoscope.features.scheduler.inference.verdict import Gap, ObservationWindow, of_kind
 
 _MOST = 0.7
 """Share of the lost time in gaps that start with a timer, where others disturb a few."""
@@ -64,14 +64,18 @@ class Onsets:
     ticks: tuple[int, int] = (0, 0)
 
 
-def find(looks: Sequence[Look], busy: Sequence[Look], ends: Replenishments | None) -> Onsets:
-    """Returns what the gaps of the looks `busy` follow, which had no sleep.
+def find(
+    windows: Sequence[ObservationWindow],
+    busy: Sequence[ObservationWindow],
+    ends: Replenishments | None,
+) -> Onsets:
+    """Returns what the gaps of the windows `busy` follow, which had no sleep.
 
-    looks: all of the target; those with sleeps and with two programs on a CPU add evidence. ends:
+    windows: all of the target; those with sleeps and with two programs on a CPU add evidence. ends:
     the grid on which gaps end, None where there is none.
     """
     loops = replenishments.losing(busy)
-    window_ns = max((look.window_ns for look in busy), default=0)
+    window_ns = max((window.window_ns for window in busy), default=0)
     starts = replenishments.find([loop.gaps for loop in loops], window_ns, at_starts=True)
     if starts is not None and (starts.exact < _MOST or starts.n < _LEAST_STARTS):
         starts = None
@@ -87,8 +91,8 @@ def find(looks: Sequence[Look], busy: Sequence[Look], ends: Replenishments | Non
     gap_ns = replenishments.median_by_time(
         np.array([gap.length_ns for gaps in mains for gap in gaps])
     )
-    slept = _after_sleeps(of_kind(looks, "sleeping"), period_ns, run_ns, gap_ns)
-    tick_ns, ticks = _against_ticks(of_kind(looks, "several"), gap_ns)
+    slept = _after_sleeps(of_kind(windows, "sleeping"), period_ns, run_ns, gap_ns)
+    tick_ns, ticks = _against_ticks(of_kind(windows, "several"), gap_ns)
     drifts = tick_ns is not None and abs(replenishments.to_nearest(period_ns, tick_ns)) > EXACT_NS
     clock, use = slept[0] + ticks[0] + int(drifts), slept[1] + ticks[1]
     if _depends_on_others(busy):
@@ -101,14 +105,14 @@ def find(looks: Sequence[Look], busy: Sequence[Look], ends: Replenishments | Non
     return Onsets(onset, starts, drifts, slept, ticks)
 
 
-def _depends_on_others(busy: Sequence[Look]) -> bool:
+def _depends_on_others(busy: Sequence[ObservationWindow]) -> bool:
     """Returns whether a CPU gives a loop less, or more, while other CPUs are busy: no task on it
     knows."""
     shares: dict[str, dict[int, list[float]]] = {"one": {}, "all": {}}
-    for look in busy:
-        for loop in look.loops:
+    for window in busy:
+        for loop in window.loops:
             if loop.cpu is not None:
-                shares[look.kind].setdefault(loop.cpu, []).append(loop.share)
+                shares[window.kind].setdefault(loop.cpu, []).append(loop.share)
     return any(
         abs(np.mean(alone) - np.mean(shares["all"][cpu])) > _DIFFERENT * (1 - min(alone))
         and abs(np.mean(alone) - np.mean(shares["all"][cpu])) > timing.LITTLE
@@ -118,12 +122,12 @@ def _depends_on_others(busy: Sequence[Look]) -> bool:
 
 
 def _after_sleeps(
-    looks: Sequence[Look], period_ns: float, run_ns: float, gap_ns: float
+    windows: Sequence[ObservationWindow], period_ns: float, run_ns: float, gap_ns: float
 ) -> tuple[int, int]:
     """Gaps in a period with a sleep: how many came in spite of it, and how many came later."""
     clock = use = 0
-    for look in looks:
-        for loop in look.loops:
+    for window in windows:
+        for loop in window.loops:
             gaps = [
                 gap for gap in replenishments.long_gaps(loop.gaps) if gap.length_ns >= gap_ns / 2
             ]
@@ -153,19 +157,21 @@ def _overlap(gaps: Sequence[Gap], low_ns: float, high_ns: float) -> float:
     )
 
 
-def _against_ticks(looks: Sequence[Look], gap_ns: float) -> tuple[float | None, tuple[int, int]]:
+def _against_ticks(
+    windows: Sequence[ObservationWindow], gap_ns: float
+) -> tuple[float | None, tuple[int, int]]:
     """The tick at which two programs take turns, and how many common gaps begin off it and on it.
 
     The one that runs when a common gap begins sees its start; the other waits already.
     """
     off = on = 0
     tick_ns = None
-    for look in looks:
-        if len(look.loops) < 2:
+    for window in windows:
+        if len(window.loops) < 2:
             continue
         turns = [
             float(gap.start_ns)
-            for loop in look.loops
+            for loop in window.loops
             for gap in replenishments.long_gaps(loop.gaps)
             if gap.length_ns < min(gap_ns / 2, 3 * timing.SLICE_NS)
         ]
@@ -174,7 +180,7 @@ def _against_ticks(looks: Sequence[Look], gap_ns: float) -> tuple[float | None, 
             continue
         tick_ns, phase_ns = tick
         first, second = (
-            [gap for gap in loop.gaps if gap.length_ns >= gap_ns / 2] for loop in look.loops[:2]
+            [gap for gap in loop.gaps if gap.length_ns >= gap_ns / 2] for loop in window.loops[:2]
         )
         for gap in first:
             for second_gap in second:

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nephoscope.features.scheduler.inference.verdict import Fit, Gap, Look, Loop
+from nephoscope.features.scheduler.inference.verdict import Fit, Gap, Loop, ObservationWindow
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.values import Array
 
@@ -73,8 +73,8 @@ class Replenishments:
     def apart_ns(self) -> float:
         """Returns how far apart the loops are refilled, at most; 0 for one loop."""
         known = [origin for origin in self.origins_ns if origin is not None]
-        offsets = [to_nearest(one - known[0], self.period_ns) for one in known]
-        return max((abs(one) for one in offsets), default=0.0)
+        offsets = [to_nearest(origin - known[0], self.period_ns) for origin in known]
+        return max((abs(offset) for offset in offsets), default=0.0)
 
 
 def long_gaps(gaps: Sequence[Gap]) -> list[Gap]:
@@ -102,8 +102,8 @@ def median_by_time(lengths: Array) -> float:
 def resultant(times: Array, weights: Array, period_ns: Array) -> Array:
     """Weighted mean resultant of times on each of these periods, shape of period_ns, complex."""
     turns = np.exp(2j * math.pi * times[:, None] / np.atleast_1d(period_ns)[None, :])
-    found: Array = weights @ turns / weights.sum()
-    return found
+    vector: Array = weights @ turns / weights.sum()
+    return vector
 
 
 def find(
@@ -111,7 +111,7 @@ def find(
 ) -> Replenishments | None:
     """The grid on which the main gaps of these loops end; None when there is none.
 
-    loops: the gaps of each loop, of one look or of several. window_ns: how long each looked.
+    loops: the gaps of each loop, of one window or of several. window_ns: how long each looked.
     at_starts: the grid on which they start instead.
     """
     mains = [main_gaps(gaps) for gaps in loops]
@@ -126,9 +126,9 @@ def find(
     return None if period is None else _fitted(times, weights, period)
 
 
-def losing(looks: Sequence[Look]) -> list[Loop]:
+def losing(windows: Sequence[ObservationWindow]) -> list[Loop]:
     """The loops that lost the most; others show what other programs did rather than a grid."""
-    loops = [loop for look in looks for loop in look.loops]
+    loops = [loop for window in windows for loop in window.loops]
     most = max((1 - loop.share for loop in loops), default=0.0)
     return [loop for loop in loops if 1 - loop.share >= _LOSING * most]
 
@@ -146,8 +146,8 @@ def replenishments_on_period(
     # The phase that takes in the most time: ends that others delay do not move it.
     off = to_nearest(ends[:, None] - ends[None, :], period)
     origin = float(ends[int(np.argmax(lengths @ (np.abs(off) <= _near(period))))])
-    numbers, kept = _numbered([ends], [origin], period, _near(period))
-    on = kept[0]
+    numbers, masks = _numbered([ends], [origin], period, _near(period))
+    on = masks[0]
     if int(on.sum()) < 2:
         return None
     filled = np.unique(numbers[0][on]).size / (int(np.ptp(numbers[0][on])) + 1)
@@ -179,7 +179,7 @@ def _periodogram(ends: Sequence[Array], weights: Sequence[Array], window_ns: flo
     frequencies = np.arange(lowest, highest, step)
     if not frequencies.size:
         return None
-    total = sum(float(one.sum()) for one in weights)
+    total = sum(float(weight.sum()) for weight in weights)
     power = np.zeros(frequencies.size)
     for times, lengths in zip(ends, weights, strict=True):
         if times.size:
@@ -201,30 +201,30 @@ def _fitted(
     spread = 0.25 * period
     half = residual = math.inf
     for _ in range(6):
-        numbers, kept = _numbered(ends, origins, period, spread)
-        fit = _regression(ends, numbers, kept)
+        numbers, masks = _numbered(ends, origins, period, spread)
+        fit = _regression(ends, numbers, masks)
         if fit is None:
             return None
         period, origins, residual, half = fit
         spread = max(_near(period), min(spread / 2, 4 * residual))
-    numbers, kept = _numbered(ends, origins, period, spread)
-    n = int(sum(int(one.sum()) for one in kept))
+    numbers, masks = _numbered(ends, origins, period, spread)
+    n = int(sum(int(mask.sum()) for mask in masks))
     if n < _LEAST_ENDS:
         return None
-    loops = sum(bool(keep.any()) for keep in kept)
+    loops = sum(bool(keep.any()) for keep in masks)
     # Ends that lie anywhere come as near to a grid by chance, each beyond those that set it.
     if (4 * max(residual, 1e-4 * period) / period) ** (n - loops - 1) * _PERIODS_TRIED > _RANDOM:
         return None
-    lost = sum(float(one.sum()) for one in weights)
+    lost = sum(float(weight.sum()) for weight in weights)
     exact = sum(
         _exact_time(times - (origin or 0.0) - number * period, lengths)
         for times, lengths, origin, number in zip(ends, weights, origins, numbers, strict=True)
         if origin is not None
     )
-    on = sum(float(one[keep].sum()) for one, keep in zip(weights, kept, strict=True))
+    on = sum(float(weight[keep].sum()) for weight, keep in zip(weights, masks, strict=True))
     filled = [
         np.unique(number[keep]).size / (int(np.ptp(number[keep])) + 1)
-        for number, keep in zip(numbers, kept, strict=True)
+        for number, keep in zip(numbers, masks, strict=True)
         if keep.any()
     ]
     return Replenishments(
@@ -329,13 +329,13 @@ class Replenished(StrEnum):
     ON_WAKING = "on waking"
 
 
-def replenished(look: Look, fit: Fit) -> Replenished | None:
-    """Returns which of both the gaps of a look with sleeps follow; None when they do not tell."""
+def replenished(window: ObservationWindow, fit: Fit) -> Replenished | None:
+    """Returns which of both the gaps of a window with sleeps follow; None when they do not tell."""
     if fit.period_ns is None:
         return None
-    loop = look.loops[0]
+    loop = window.loops[0]
     gaps = long_gaps(loop.gaps)
-    wakes = np.array([one.end_ns for one in loop.sleeps])
+    wakes = np.array([gap.end_ns for gap in loop.sleeps])
     ends = np.array([gap.end_ns for gap in gaps])
     if ends.size < _LEAST or wakes.size < 2:
         return None

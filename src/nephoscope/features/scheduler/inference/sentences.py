@@ -13,9 +13,9 @@ from nephoscope.features.scheduler.inference.replenishments import (
     Replenishments,
 )
 from nephoscope.features.scheduler.inference.timing import LITTLE, Pattern, Timing
-from nephoscope.features.scheduler.inference.verdict import Fit, Look, Word, of_kind
+from nephoscope.features.scheduler.inference.verdict import Fit, ObservationWindow, Word, of_kind
 
-NEED_LOOKS = "one busy loop, and one on every CPU at once (run `nephoscope scheduler`)"
+NEEDED_WINDOWS = "one busy loop, and one on every CPU at once (run `nephoscope scheduler`)"
 
 MOST_TURNS_NS = 1e8
 """A weight of 1 in 25 gives a slice of 4 ms in this time; cycles of turns are rarely longer."""
@@ -77,13 +77,13 @@ _PART_OF_OBSERVATION = 2.5 / 8.5
 _SHORTEST_SECOND_S, _LONGEST_SECOND_S = 60, 600
 
 
-def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
+def next_step(word: Word, windows: Sequence[ObservationWindow], cycle_ns: float) -> str:
     """Returns what to do about a verdict; for *unclear*, the command that would decide."""
     if word is not Word.UNCLEAR:
         return NEXT[word]
     needed_s = _CYCLES * cycle_ns / 1e9 / _PART_OF_OBSERVATION
     seconds = min(_LONGEST_SECOND_S, max(_SHORTEST_SECOND_S, 10 * math.ceil(needed_s / 10)))
-    if sum(look.window_ns for look in looks) >= 0.9e9 * seconds:
+    if sum(window.window_ns for window in windows) >= 0.9e9 * seconds:
         return (
             "Repeat when no other program of the machine is busy: more time than this observation "
             "had would not decide."
@@ -95,16 +95,16 @@ def next_step(word: Word, looks: Sequence[Look], cycle_ns: float) -> str:
 
 
 def excluded(
-    looks: Sequence[Look], cycle_ns: float, grid: Replenishments | None
+    windows: Sequence[ObservationWindow], cycle_ns: float, grid: Replenishments | None
 ) -> tuple[str, ...]:
     """The policies that what was seen rules out."""
-    lost = max(1 - loop.share for look in looks for loop in look.loops)
+    lost = max(1 - loop.share for window in windows for loop in window.loops)
     exclusions = (
         [f"Dedicated CPUs are excluded: a loop lost {percent(lost)}."] if lost >= LITTLE else []
     )
-    if any(look.throttled_count == 0 for look in looks):
+    if any(window.throttled_count == 0 for window in windows):
         exclusions.append("The own quota is excluded: its counters did not rise.")
-    causes = {gap.cause for look in looks for loop in look.loops for gap in loop.gaps}
+    causes = {gap.cause for window in windows for loop in window.loops for gap in loop.gaps}
     if causes & {"preempted", "throttled", "stolen"} and "stopped" not in causes:
         exclusions.append("Stopped processes are excluded: no loop gave up its CPU by itself.")
     if cycle_ns >= MOST_TURNS_NS:
@@ -113,8 +113,8 @@ def excluded(
         )
     if grid is None:
         exclusions.append(
-            f"In {ms(max(look.window_ns for look in looks))} the gaps neither ended nor started on "
-            "a regular grid often enough for a reservation, a cap or a periodic task."
+            f"In {ms(max(window.window_ns for window in windows))} the gaps neither ended nor "
+            "started on a regular grid often enough for a reservation, a cap or a periodic task."
         )
     return tuple(exclusions)
 
@@ -233,25 +233,25 @@ def onset(onsets: Onsets) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def programs(looks: Iterable[Look]) -> tuple[str, ...]:
+def programs(windows: Iterable[ObservationWindow]) -> tuple[str, ...]:
     """The programs that used the CPUs, the busiest of all observations first."""
     used: dict[str, list[float]] = {}
-    observations = list(looks)
-    for look in observations:
-        for name, cpus in look.programs:
+    observations = list(windows)
+    for window in observations:
+        for name, cpus in window.programs:
             used.setdefault(name, []).append(cpus)
     means = {name: sum(own) / len(observations) for name, own in used.items()}
-    busiest = sorted(means.items(), key=lambda one: -one[1])[:_MOST_PROGRAMS]
+    busiest = sorted(means.items(), key=lambda mean: -mean[1])[:_MOST_PROGRAMS]
     named = ", ".join(f"{name} {cpus:.2f}" for name, cpus in busiest)
-    lost = sum(look.lost_cpus for look in observations) / len(observations)
+    lost = sum(window.lost_cpus for window in observations) / len(observations)
     return (
         f"CPUs used by programs of this system on average: {named}; the loops lost {lost:.2f}.",
     )
 
 
-def gave_up(look: Look) -> str:
+def gave_up(window: ObservationWindow) -> str:
     """The loops went to sleep, which they never do."""
-    gaps = [gap for loop in look.loops for gap in loop.gaps]
+    gaps = [gap for loop in window.loops for gap in loop.gaps]
     own = sum(gap.length_ns for gap in gaps if gap.cause == "stopped")
     count = sum(gap.cause == "stopped" for gap in gaps)
     lost = sum(gap.length_ns for gap in gaps)
@@ -262,27 +262,27 @@ def gave_up(look: Look) -> str:
     )
 
 
-def counters(look: Look) -> str:
+def counters(window: ObservationWindow) -> str:
     """The own quota said so itself."""
     return (
-        f"The cgroup was throttled {look.throttled_count} times in "
-        f"{look.window_ns / 1000000000.0:g} s ({look.throttled_ratio or 0:.2f} CPUs on "
+        f"The cgroup was throttled {window.throttled_count} times in "
+        f"{window.window_ns / 1000000000.0:g} s ({window.throttled_ratio or 0:.2f} CPUs on "
         "average), which covers most of the lost time."
     )
 
 
-def accounted(looks: Sequence[Look]) -> str:
+def accounted(windows: Sequence[ObservationWindow]) -> str:
     """Returns whether the machine's own kernel took the time."""
     loops = [
         (loop.share, loop.thread_cpu_ratio)
-        for look in of_kind(looks, "one", "all")
-        for loop in look.loops
+        for window in of_kind(windows, "one", "all")
+        for loop in window.loops
         if loop.thread_cpu_ratio is not None and loop.share < 1 - LITTLE
     ]
     if not loops:
         return ""
-    share = sum(one for one, _ in loops) / len(loops)
-    own = sum(one for _, one in loops) / len(loops)
+    share = sum(share for share, _ in loops) / len(loops)
+    own = sum(share for _, share in loops) / len(loops)
     if own > share + LITTLE:
         return (
             f"The local kernel accounts {percent(own)} to the loops, which obtained "
@@ -294,13 +294,13 @@ def accounted(looks: Sequence[Look]) -> str:
     )
 
 
-def contradictions(word: Word, looks: Sequence[Look]) -> tuple[str, ...]:
+def contradictions(word: Word, windows: Sequence[ObservationWindow]) -> tuple[str, ...]:
     """Returns what steal and pressure say against the word."""
-    known = [look.steal_ratio for look in looks if look.steal_ratio is not None]
+    known = [window.steal_ratio for window in windows if window.steal_ratio is not None]
     if not known:
         return ()
     steal = max(known)
-    lost = max(1 - loop.share for look in looks for loop in look.loops)
+    lost = max(1 - loop.share for window in windows for loop in window.loops)
     contradicting = []
     if word in (Word.DEDICATED, Word.SMT_SIBLING_SHARED) and steal >= LITTLE:
         contradicting.append(
@@ -320,16 +320,16 @@ def contradictions(word: Word, looks: Sequence[Look]) -> tuple[str, ...]:
     return tuple(contradicting)
 
 
-def missing(looks: Sequence[Look], word: Word) -> tuple[str, ...]:
+def missing(windows: Sequence[ObservationWindow], word: Word) -> tuple[str, ...]:
     "Missing observations that would add evidence."
-    kinds = {look.kind for look in looks}
-    cpus = max((look.machine_cpus or 0 for look in looks), default=0)
+    kinds = {window.kind for window in windows}
+    cpus = max((window.machine_cpus or 0 for window in windows), default=0)
     reasons = []
     if "all" not in kinds and cpus != 1:
         reasons.append("one busy loop on every CPU at once")
     if "one" not in kinds:
         reasons.append("one busy loop alone")
-    longest = max((look.window_ns for look in looks), default=0)
+    longest = max((window.window_ns for window in windows), default=0)
     if word is Word.UNCLEAR and longest < ENOUGH_NS:
         reasons.append(
             f"an observation of {ms(ENOUGH_NS)}, which periods of 100 ms need (the longest "

@@ -14,7 +14,7 @@ import numpy as np
 
 from nephoscope.core.model import Estimate
 from nephoscope.features.scheduler.inference.replenishments import Replenishments, long_gaps
-from nephoscope.features.scheduler.inference.verdict import Fit, Gap, Look, Loop
+from nephoscope.features.scheduler.inference.verdict import Fit, Gap, Loop, ObservationWindow
 from nephoscope.stats.statistics.estimates import mapped
 from nephoscope.stats.statistics.means import mean_t
 from nephoscope.stats.statistics.values import Array
@@ -38,7 +38,7 @@ def lost_between(gaps: Sequence[Gap], edges: Array) -> Array:
 
 
 def edges_of(loops: Sequence[Loop], replenishments: Replenishments, origin_ns: float) -> Array:
-    """Replenishments from the first to the last that all loops of an observation window saw."""
+    """Replenishments from the first to the last that all loops of a window saw."""
     period = replenishments.period_ns
     first = max((loop.gaps[0].start_ns for loop in loops if loop.gaps), default=0)
     last = min((loop.gaps[-1].end_ns for loop in loops if loop.gaps), default=0)
@@ -48,12 +48,12 @@ def edges_of(loops: Sequence[Loop], replenishments: Replenishments, origin_ns: f
     return edges
 
 
-def together(look: Look, replenishments: Replenishments) -> Array:
+def together(window: ObservationWindow, replenishments: Replenishments) -> Array:
     """CPUs that all loops had in each period; one grid for all of them."""
-    origin = next((one for one in replenishments.origins_ns if one is not None), 0.0)
-    edges = edges_of(look.loops, replenishments, origin)
-    lost = sum((lost_between(loop.gaps, edges) for loop in look.loops), np.zeros(edges.size - 1))
-    return len(look.loops) - lost / replenishments.period_ns
+    origin = next((start_ns for start_ns in replenishments.origins_ns if start_ns is not None), 0.0)
+    edges = edges_of(window.loops, replenishments, origin)
+    lost = sum((lost_between(loop.gaps, edges) for loop in window.loops), np.zeros(edges.size - 1))
+    return len(window.loops) - lost / replenishments.period_ns
 
 
 def apart(loops: Sequence[Loop], replenishments: Replenishments) -> Array:
@@ -70,9 +70,9 @@ def share_of(values: Array, unit: str) -> Estimate | None:
     """Mean of the shares of periods with its interval; None for no periods."""
     if not values.size:
         return None
-    found = mean_t(values, unit=unit, confidence=CONFIDENCE)
+    estimate = mean_t(values, unit=unit, confidence=CONFIDENCE)
     method = f"mean over {values.size} periods between refills; Student's t"
-    return replace(found, method=method, note="")
+    return replace(estimate, method=method, note="")
 
 
 def fit_of(share: Estimate | None, replenishments: Replenishments | None) -> Fit:
@@ -137,8 +137,10 @@ def mean_over_window(loops: Sequence[Loop]) -> Estimate:
 def cycle_ns(loops: Sequence[Loop]) -> Estimate | None:
     """Mean time from long gap to long gap of loops that take turns; None below six."""
     lengths = [np.diff([gap.start_ns for gap in long_gaps(loop.gaps)]) for loop in loops]
-    values = np.concatenate([one.astype(float) for one in lengths]) if lengths else np.zeros(0)
+    values = (
+        np.concatenate([length.astype(float) for length in lengths]) if lengths else np.zeros(0)
+    )
     if values.size < _LEAST_CYCLES:
         return None
-    found = mean_t(values, unit="ns", confidence=CONFIDENCE)
-    return replace(found, method=f"mean of {values.size} times from gap to gap; Student's t")
+    estimate = mean_t(values, unit="ns", confidence=CONFIDENCE)
+    return replace(estimate, method=f"mean of {values.size} times from gap to gap; Student's t")

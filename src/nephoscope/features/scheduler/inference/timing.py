@@ -29,7 +29,7 @@ from nephoscope.features.scheduler.inference.replenishments import (
     replenishments_on_period,
     resultant,
 )
-from nephoscope.features.scheduler.inference.verdict import Look, Loop
+from nephoscope.features.scheduler.inference.verdict import Loop, ObservationWindow
 from nephoscope.stats.statistics.values import Array
 
 SHORTEST_NS = 1e6
@@ -85,13 +85,13 @@ class Timing:
     replenishments: Replenishments | None = None
 
 
-def of_loop(look: Look, loop: Loop, common: Replenishments | None = None) -> Timing:
-    """The pattern of one loop of a look; `common`: the grid of all loops of the target."""
+def of_loop(window: ObservationWindow, loop: Loop, common: Replenishments | None = None) -> Timing:
+    """The pattern of one loop of a window; `common`: the grid of all loops of the target."""
     lost = 1 - loop.share
     gaps = long_gaps(loop.gaps)
     replenishments = None if common is None else replenishments_on_period(loop.gaps, common)
     if replenishments is None or not is_periodic(replenishments):
-        replenishments = find([loop.gaps], look.window_ns) or replenishments
+        replenishments = find([loop.gaps], window.window_ns) or replenishments
     if len(gaps) < 3 and (replenishments is None or not is_periodic(replenishments)):
         pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
         return Timing(loop, pattern, lost)
@@ -131,9 +131,9 @@ def is_periodic(grid: Replenishments) -> bool:
 def _short(length: float, tick: float | None, replenishments: Replenishments | None) -> bool:
     """Returns whether runs or gaps are a turn long: one slice, two where the whole cycle is
     short."""
-    turn = _A_TURN * max(SLICE_NS, tick or 0.0)
+    turn_ns = _A_TURN * max(SLICE_NS, tick or 0.0)
     quick = replenishments is not None and replenishments.period_ns < _SHORT_CYCLE_NS
-    return length <= (2 * turn if quick else turn)
+    return length <= (2 * turn_ns if quick else turn_ns)
 
 
 def _overruns(starts: Array, ends: Array, grid: Replenishments) -> bool:
@@ -145,7 +145,7 @@ def _overruns(starts: Array, ends: Array, grid: Replenishments) -> bool:
     less = float(runs.sum()) < 0.5 * float(ends[-1] - ends[0])
     if not less or grid.regular < _ALWAYS or grid.filled < _ALWAYS:
         return False
-    usual, most = (float(one) for one in np.quantile(runs, (0.5, 0.9)))
+    usual, most = (float(quantile) for quantile in np.quantile(runs, (0.5, 0.9)))
     return most >= _TWO_TICKS * usual
 
 
@@ -175,7 +175,7 @@ def common_tick(times: Array) -> tuple[float, float] | None:
     """The timer tick on which events lie, and a moment of it; None when they lie on none."""
     if times.size < _LEAST_TURNS:
         return None
-    for tick in (one for ticks in TICKS_NS for one in ticks):
+    for tick in (tick for ticks in TICKS_NS for tick in ticks):
         mean = _resultant(times, tick)
         if abs(mean) >= _COHERENT:
             return tick, float(np.angle(mean)) / (2 * math.pi) * tick

@@ -1,7 +1,7 @@
 """The records of scheduler inference: what a trial saw, what was fitted, what it is called.
 
-A look is one trial of `cpu.gaps`: how many loops were busy where, what each had, and its gaps. A
-verdict names the mechanism that takes the CPU away, with the evidence in sentences.
+An observation window is one trial of `cpu.gaps`: how many loops were busy where, what each had, and
+its gaps. A verdict names the mechanism that takes the CPU away, with the evidence in sentences.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """CPU time of one loop of a look.
+    """CPU time of one loop of a window.
 
     cpu: None for a loop that could not be pinned. process: its number among those of its CPU.
     share: 1 minus its gaps over the window. thread_cpu_ratio: the same as the kernel accounts it.
@@ -68,7 +68,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ObservationWindow:
     """One trial of `cpu.gaps` as the inference reads it.
 
     trial: its name in the run. processes: loops on each CPU. window_ns: how long each looked.
@@ -102,7 +102,7 @@ class Look:
 
     @property
     def kind(self) -> str:
-        """'one', 'all', 'several', 'sleeping': which of the four looks it is."""
+        """'one', 'all', 'several', 'sleeping': which of the four windows it is."""
         if self.sleep_ns > 0:
             return "sleeping"
         if self.processes > 1:
@@ -126,13 +126,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Obtained:
-    """CPU time that one CPU gave in one kind of look.
+    """CPU time that one CPU gave in one kind of window.
 
-    look: one, all, several, sleeping. cpu: None where loops were not pinned. processes: loops on
+    window: one, all, several, sleeping. cpu: None where loops were not pinned. processes: loops on
     it; share: of each of them, in the order of their numbers. total: of all of them together.
     """
 
-    look: str
+    window: str
     cpu: int | None
     processes: int
     share: tuple[float, ...]
@@ -145,7 +145,7 @@ class Scheduler:
 
     per_cpu: share of each CPU in each observation. contradictions: evidence against the word, steal
     first. missing: what was not looked at and would say more. conditions: the levels of what the
-    plan varied, under which this holds; empty where it varied nothing. looks: the trials that it
+    plan varied, under which this holds; empty where it varied nothing. windows: the trials that it
     was read from, for pictures.
     """
 
@@ -159,7 +159,7 @@ class Scheduler:
     missing: tuple[str, ...] = ()
     next_step: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
-    looks: tuple[Look, ...] = field(default=(), metadata=INTERNAL)
+    windows: tuple[ObservationWindow, ...] = field(default=(), metadata=INTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,6 @@ class SchedulerVerdicts:
     targets: tuple[Scheduler, ...]
 
 
-def of_kind(looks: Iterable[Look], *kinds: str) -> list[Look]:
-    """The looks of these kinds, in their order."""
-    return [look for look in looks if look.kind in kinds]
+def of_kind(windows: Iterable[ObservationWindow], *kinds: str) -> list[ObservationWindow]:
+    """The windows of these kinds, in their order."""
+    return [window for window in windows if window.kind in kinds]

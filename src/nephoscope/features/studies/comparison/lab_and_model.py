@@ -125,11 +125,13 @@ def summarise(numbers: Sequence[ThreeWay]) -> str:
         f"{counts[BOTH_AGREE]} of {len(numbers)} published figures are met both by the machines "
         "in the lab and by the simulated schedulers"
     ]
-    parts += [text.format(counts[verdict]) for verdict, text in _OTHERS if counts[verdict]]
+    parts += [
+        text.format(counts[verdict]) for verdict, text in _REMAINING_VERDICTS if counts[verdict]
+    ]
     return "; ".join(parts) + "." + "".join(f" {text}" for text in _largest_distance(numbers))
 
 
-_OTHERS = (
+_REMAINING_VERDICTS = (
     (MEASURED, "{} by the lab alone"),
     (SIMULATION, "{} by the simulation alone"),
     (NEITHER, "{} by neither"),

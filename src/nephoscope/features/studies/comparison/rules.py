@@ -59,9 +59,9 @@ class Range:
         """Returns whether it lies wholly inside."""
         return outer.low <= self.low and self.high <= outer.high
 
-    def beyond(self, other: Range) -> bool:
+    def beyond(self, bounds: Range) -> bool:
         """Returns whether both have no common point."""
-        return self.high < other.low or other.high < self.low
+        return self.high < bounds.low or bounds.high < self.low
 
     def holds(self, value: float) -> bool:
         """Returns whether the value lies in it."""
@@ -138,17 +138,17 @@ def by_bound(bound: float, side: str, measured: Range) -> Judgement:
     if (measured.low >= bound) if stated > 0 else (measured.high <= bound):
         return Mark.IN_KIND, f"the whole measured interval is {side} {_number(bound)}"
     if measured.side(bound) == -stated:
-        other = "below" if stated > 0 else "above"
+        relation = "below" if stated > 0 else "above"
         return Mark.CONTRADICTED, (
-            f"the whole measured interval lies {other} the bound of {side} {_number(bound)}"
+            f"the whole measured interval lies {relation} the bound of {side} {_number(bound)}"
         )
     return Mark.NOT_COMPARABLE, f"the measured interval is too wide: it contains {_number(bound)}"
 
 
 def circular(mark: Mark, judged: Judgement) -> Judgement:
     """Returns the judgement of a figure that was fitted, or that the plan sets; mark: which."""
-    found, reason = judged
-    if found is Mark.NOT_COMPARABLE:
+    verdict, reason = judged
+    if verdict is Mark.NOT_COMPARABLE:
         return judged
     cause = (
         "parameters were chosen so that this figure comes out"

@@ -13,7 +13,8 @@ from nephoscope.features.studies.comparison.figures import (
 from nephoscope.features.studies.comparison.predictions import ModelPrediction
 from nephoscope.features.studies.report.wording import estimate_text, interval_text
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Cell, Chart, Column, Table, thin
+from nephoscope.report.blocks import Chart, Table, thin
+from nephoscope.report.columns import number, table, text
 
 _PUBLISHED_COLOUR = "#d62728"
 _MAX_ROWS = 60
@@ -65,17 +66,20 @@ def prediction_chart(prediction: ModelPrediction) -> Chart:
     x_axis = figures.axis_of(figures.Axis(f"value ({prediction.unit})", "none", log=True), ends)
     y_axis = figures.named_ticks(names, range=[len(names) - 0.5, -0.5])
     layout = figures.layout(x_axis, y_axis, height=110 + 34 * len(names))
-    columns = Column.texts("condition", "side", "value")
-    rows = tuple(
-        (value.name, side, estimate_text(estimate, prediction.unit))
+    sides = [
+        (value.name, side, estimate)
         for value in compared
         for side, estimate in (("measured", value.measured), ("simulated", value.simulated))
+    ]
+    rows = table(
+        sides,
+        text("condition", lambda row: row[0]),
+        text("side", lambda row: row[1]),
+        text("value", lambda row: estimate_text(row[2], prediction.unit)),
     )
     title = f"Measured and simulated: {prediction.title}"
     slug = wording.slug(f"{prediction.part}-{prediction.title}")
-    return Chart(
-        f"prediction-{slug}", title, {"data": data, "layout": layout}, Table(columns, rows)
-    )
+    return Chart(f"prediction-{slug}", title, {"data": data, "layout": layout}, rows)
 
 
 def _y_axis(figure: FilledFigure, *, from_zero: bool = False) -> figures.Axis:
@@ -88,7 +92,7 @@ def _all_y(figure: FilledFigure) -> list[float]:
     values: list[float | None] = [y for curve in figure.curves for y in curve.y]
     values += [point.value for point in figure.points]
     for curve in figure.curves:
-        values += [end for found in curve.estimates for end in (found.low, found.high)]
+        values += [end for estimate in curve.estimates for end in (estimate.low, estimate.high)]
     for point in figure.points:
         values += [point.figure.low, point.figure.high]
     return [value for value in values if value is not None]
@@ -133,7 +137,9 @@ def _bars(figure: FilledFigure) -> dict[str, Any]:
     data = []
     for index, curve in enumerate(figure.curves):
         bars = figures.error_bars(
-            curve.y, [one.low for one in curve.estimates], [one.high for one in curve.estimates]
+            curve.y,
+            [estimate.low for estimate in curve.estimates],
+            [estimate.high for estimate in curve.estimates],
         )
         data.append(
             figures.trace(
@@ -190,26 +196,31 @@ def _hover(curve: MeasuredCurve, figure: FilledFigure) -> list[str]:
 
 def _table(figure: FilledFigure) -> Table:
     layout = figure.layout
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[str, str, str, object]] = []
     for curve in figure.curves:
         if layout.kind == "samples":
             rows += [
-                (curve.name, f"{x:g}", _sample_text(y, figure), "1")
+                (curve.name, f"{x:g}", _sample_text(y, figure), 1)
                 for x, y in zip(curve.x, curve.y, strict=True)
             ]
-        for x, found in zip(curve.x, curve.estimates, strict=False):
-            text = interval_text(found.value, found.low, found.high, layout.unit)
-            rows.append((curve.name, _position(x), text, str(found.n)))
-        rows += [(curve.name, "–", f"none: {reason}", "0") for reason in curve.absent]
-    published: list[tuple[Cell, ...]] = []
+        for x, estimate in zip(curve.x, curve.estimates, strict=False):
+            value = interval_text(estimate.value, estimate.low, estimate.high, layout.unit)
+            rows.append((curve.name, _position(x), value, estimate.n))
+        rows += [(curve.name, "–", f"none: {reason}", 0) for reason in curve.absent]
+    published: list[tuple[str, str, str, object]] = []
     for point in figure.points:
         source = point.figure
-        text = interval_text(point.value, source.low, source.high, layout.unit)
-        n = "not given" if source.n is None else str(source.n)
-        cells = (_published_name(point), _position(point.x), f"{text} ({source.source})", n)
-        published.append(cells)
-    head = (*Column.texts("curve", layout.x, layout.y), Column("n", True))
-    return Table(head, (*thin(rows, _MAX_ROWS), *published))
+        value = interval_text(point.value, source.low, source.high, layout.unit)
+        published.append(
+            (_published_name(point), _position(point.x), f"{value} ({source.source})", source.n)
+        )
+    return table(
+        (*thin(rows, _MAX_ROWS), *published),
+        text("curve", lambda row: row[0]),
+        text(layout.x, lambda row: row[1]),
+        text(layout.y, lambda row: row[2]),
+        number("n", lambda row: row[3], missing="not given"),
+    )
 
 
 def _position(x: float | str) -> str:

@@ -29,7 +29,8 @@ from nephoscope.features.studies.report.wording import (
     verdict_text,
 )
 from nephoscope.report import files, wording
-from nephoscope.report.blocks import Block, Column, Heading, Item, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Heading, Item, Section, Sentence, Table, items
+from nephoscope.report.columns import number, table, text
 
 _TONES = {
     Mark.IN_NUMBER: "info",
@@ -115,12 +116,14 @@ def _summary(
         for each in conclusions
     )
     blocks += items(judged, title="Conclusions of the study")
-    rows = tuple(
-        (result.part.name, result.part.title, count_marks(result.outcomes), result.run)
-        for result in parts
+    rows = table(
+        parts,
+        text("part", lambda result: result.part.name),
+        text("title", lambda result: result.part.title),
+        text("comparisons", lambda result: count_marks(result.outcomes)),
+        text("run", lambda result: result.run),
     )
-    head = Column.texts("part", "title", "comparisons", "run")
-    blocks += [Heading("Parts"), Table(head, rows)]
+    blocks += [Heading("Parts"), rows]
     parts_missing = (part for part in study.definition.parts if part.not_yet)
     texts = (f"{part.name}: {part.title}; {part.not_yet}" for part in parts_missing)
     blocks += items(texts, title="Parts that are not implemented")
@@ -148,19 +151,17 @@ def _three_ways(parts: Sequence[PartResult]) -> list[Section]:
     if not numbers:
         return []
     blocks: list[Block] = [Sentence(lab_and_model.summarise(numbers), lead=True)]
-    head = Column.head(("row", "figure"), ("published", "measured in the lab", "simulated"), ("",))
-    for table, of_table in group_by(numbers, lambda number: number.location[0]).items():
-        rows = tuple(
-            (
-                *(wording.clean(text) for text in number.location[1]),
-                f"{number.published:g} {number.unit}".rstrip(),
-                estimate_text(number.measured, ""),
-                estimate_text(number.simulated, ""),
-                number.verdict,
-            )
-            for number in of_table
+    for name, of_table in group_by(numbers, lambda number: number.location[0]).items():
+        rows = table(
+            of_table,
+            text("row", lambda row: row.location[1][0]),
+            text("figure", lambda row: row.location[1][1]),
+            number("published", lambda row: f"{row.published:g} {row.unit}".rstrip()),
+            number("measured in the lab", lambda row: estimate_text(row.measured, "")),
+            number("simulated", lambda row: estimate_text(row.simulated, "")),
+            text("", lambda row: row.verdict),
         )
-        blocks += [Heading(table), Table(head, rows)]
+        blocks += [Heading(name), rows]
     blocks.append(
         Sentence(
             "A figure is 'as published' where the comparison below is 'reproduced in number': "
@@ -175,8 +176,8 @@ def _part(result: PartResult) -> Section:
     blocks: list[Block] = [Sentence(f"{result.part.section}; run {result.run}.")]
     blocks += items(result.warnings, "warning")
     blocks += _emulated(result.emulated)
-    for table in result.tables:
-        blocks += [Heading(f"{table.table}: {table.title}"), _table(table), Sentence(table.why)]
+    for filled in result.tables:
+        blocks += [Heading(f"{filled.table}: {filled.title}"), _table(filled), Sentence(filled.why)]
     for prediction in result.predictions:
         blocks += _prediction(prediction)
     blocks += [charts.chart(figure) for figure in result.figures]
@@ -199,18 +200,18 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
     """Set, measured and published, row by row; then the inferred scheduler of each."""
     if not rows:
         return []
-    head = Column.head(("row", "share of"), ("set",), ("measured", "", "published"))
-    lines = tuple(
-        (
-            row.title if not index else "",
-            share.name,
-            f"{share.set_to:.4g}",
-            estimate_text(share.measured, row.unit, share.absent),
-            share.status,
-            published_share(share),
-        )
-        for row in rows
-        for index, share in enumerate(row.shares)
+    shares = table(
+        [(row, share) for row in rows for share in row.shares],
+        text("row", lambda pair: pair[0].title),
+        text("share of", lambda pair: pair[1].name),
+        number("set", lambda pair: f"{pair[1].set_to:.4g}"),
+        text(
+            "measured",
+            lambda pair: estimate_text(pair[1].measured, pair[0].unit, pair[1].absent),
+        ),
+        text("", lambda pair: pair[1].status),
+        text("published", lambda pair: published_share(pair[1])),
+        grouped=1,
     )
     inferred = (
         Item(
@@ -223,37 +224,36 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
     return [
         Heading("Emulated rows: set, measured, published"),
         Sentence(emulation.summarise(rows)),
-        Table(head, lines),
+        shares,
         *items(inferred),
     ]
 
 
 def _prediction(prediction: ModelPrediction) -> list[Block]:
     """Measured beside simulated, a line for each condition."""
-    rows = tuple(
-        (
-            wording.clean(value.name),
-            estimate_text(value.measured, "", value.absent),
-            estimate_text(value.simulated, ""),
-            f"{value.ratio.value:.2f}" if value.ratio else "–",
-            value.verdict,
-        )
-        for value in prediction.values
-    )
     unit = f" ({prediction.unit})" if prediction.unit else ""
-    head = Column.head(("condition", f"measured{unit}", f"simulated{unit}"), ("ratio",), ("",))
+    rows = table(
+        prediction.values,
+        text("condition", lambda value: value.name),
+        text(f"measured{unit}", lambda value: estimate_text(value.measured, "", value.absent)),
+        text(f"simulated{unit}", lambda value: estimate_text(value.simulated, "")),
+        number("ratio", lambda value: value.ratio and f"{value.ratio.value:.2f}"),
+        text("", lambda value: value.verdict),
+    )
     return [
         Heading(f"Measured and simulated: {prediction.title}"),
         Sentence(predictions.summarise(prediction)),
-        Table(head, rows),
+        rows,
         Sentence(prediction.why),
         *([charts.prediction_chart(prediction)] if any(x.ratio for x in prediction.values) else []),
     ]
 
 
-def _table(table: FilledTable) -> Table:
-    head = Column.texts("", "", "published", "measured")
-    rows = tuple(
-        (cell.row, cell.column, published_cell(cell), measured_cell(cell)) for cell in table.cells
+def _table(filled: FilledTable) -> Table:
+    return table(
+        filled.cells,
+        text("", lambda row: row.row),
+        text("", lambda row: row.column),
+        text("published", published_cell),
+        text("measured", measured_cell),
     )
-    return Table(head, rows)

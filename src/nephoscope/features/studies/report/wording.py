@@ -52,8 +52,9 @@ def measured_text(outcome: ComparisonOutcome) -> str:
 
 def published_cell(cell: TableCell) -> str:
     """Returns '1,716 ms [1,715, 1,718], n 100'; of several sets their mean, and each of them."""
-    found = cell.published
-    text = f"{interval_text(found.value, found.low, found.high, cell.unit)}, {_n(found.n)}"
+    published = cell.published
+    interval = interval_text(published.value, published.low, published.high, cell.unit)
+    text = f"{interval}, {_n(published.n)}"
     if len(cell.numbers) == 1:
         return text
     return f"{text} sets ({', '.join(number.text for number in cell.numbers)})"

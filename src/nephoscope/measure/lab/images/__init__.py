@@ -71,11 +71,11 @@ async def ensure(say: Callable[[str], None]) -> Image:
     if folder not in _WANTED:
         _WANTED[folder] = await asyncio.to_thread(recipe)
     wanted = _WANTED[folder]
-    if (found := _find(wanted.key)) is not None:
-        return found
+    if (built_image := _find(wanted.key)) is not None:
+        return built_image
     async with _locked(folder / "lock", say):
-        if (found := _find(wanted.key)) is not None:
-            return found
+        if (built_image := _find(wanted.key)) is not None:
+            return built_image
         for left in folder.glob(f"{_ASIDE}*"):  # of a build that was killed: we hold the lock
             build.remove(left)
         aside = folder / f"{_ASIDE}{os.getpid()}"
@@ -135,9 +135,9 @@ async def _locked(path: Path, say: Callable[[str], None]) -> AsyncIterator[None]
         os.close(descriptor)
 
 
-def _forget_old(folder: Path, kept: str) -> None:
+def _forget_old(folder: Path, current_key: str) -> None:
     for image in folder.iterdir():
-        if not image.is_dir() or image.name == kept or image.name.startswith(_ASIDE):
+        if not image.is_dir() or image.name == current_key or image.name.startswith(_ASIDE):
             continue
         if time.time() - image.stat().st_mtime > _KEPT_S:
             build.remove(image)

@@ -34,7 +34,7 @@ cd "$KERNEL_FOLDER" || exit 1
 name=$(apt-cache depends "$KERNEL_PACKAGE" | sed -n 's/^ *Depends: *\\(linux-image-[^ ]*\\)$/\\1/p')
 apt-get download -o APT::Sandbox::User=root "${name:-$KERNEL_PACKAGE}"
 """
-_TOLD = {
+_STEP_TEXTS = {
     "running apt-get update": "reading the package lists",
     "downloading packages": "downloading packages",
     "installing essential": "installing the essential packages",
@@ -115,9 +115,9 @@ async def _run(
                 line = raw.decode("utf-8", errors="replace").strip()
                 if line.startswith(("E:", "Err:", "mkfs", "error")):
                     errors.append(line)
-                for words_of_it, told in _TOLD.items():
+                for words_of_it, step_text in _STEP_TEXTS.items():
                     if line.startswith("I:") and words_of_it in line:
-                        say(f"guest image: {told}")
+                        say(f"guest image: {step_text}")
             code = await child.wait()
     except TimeoutError:
         raise RunFailed(

@@ -23,8 +23,8 @@ class _Entry:
 
 def depends(module: bytes) -> tuple[str, ...]:
     """Names of the modules that a kernel module names in its `.modinfo` section."""
-    found = re.search(rb"\0depends=([^\0]*)\0", module)
-    words = found[1].decode("ascii").split(",") if found else []
+    match = re.search(rb"\0depends=([^\0]*)\0", module)
+    words = match[1].decode("ascii").split(",") if match else []
     return tuple(word.replace("-", "_") for word in words if word)
 
 

@@ -62,8 +62,8 @@ class Recipe:
 def recipe() -> Recipe:
     """The recipe for this machine, as it is now."""
     texts = {name: script(name).decode("utf-8") for name in SCRIPTS}
-    found = tuple((str(path), path.read_text(encoding="utf-8")) for path in sources())
-    return Recipe(platform.machine(), found, versions((*PACKAGES, KERNEL)), texts)
+    source_texts = tuple((str(path), path.read_text(encoding="utf-8")) for path in sources())
+    return Recipe(platform.machine(), source_texts, versions((*PACKAGES, KERNEL)), texts)
 
 
 def sources(root: Path = Path("/etc/apt")) -> list[Path]:

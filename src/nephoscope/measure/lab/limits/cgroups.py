@@ -92,11 +92,11 @@ def keep(lab: str, where: CgroupLayout | None = None) -> HostCgroup:
 
 def labs(where: CgroupLayout | None = None) -> list[str]:
     """Names of labs that have groups here."""
-    found = set()
+    names = set()
     for tree in (where or layout()).hierarchies:
         with contextlib.suppress(FileNotFoundError):
-            found |= {entry.name for entry in os.scandir(tree.root / PREFIX) if entry.is_dir()}
-    return sorted(found)
+            names |= {entry.name for entry in os.scandir(tree.root / PREFIX) if entry.is_dir()}
+    return sorted(names)
 
 
 def lab_cgroups(lab: str, where: CgroupLayout | None = None) -> list[Path]:
@@ -177,8 +177,8 @@ def numbers(file: Path) -> Mapping[str, int]:
         lines = file.read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
         return {}
-    found = (re.fullmatch(r"(\S+) (\d+)", line.strip()) for line in lines)
-    return {match[1]: int(match[2]) for match in found if match}
+    matches = (re.fullmatch(r"(\S+) (\d+)", line.strip()) for line in lines)
+    return {match[1]: int(match[2]) for match in matches if match}
 
 
 def _why(error: OSError) -> str:
@@ -265,12 +265,12 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _processes(folders: Iterable[Path]) -> list[int]:
-    found: set[int] = set()
+    members: set[int] = set()
     for top in folders:
         for folder in _walk(top):
-            found |= set(_members(folder))
+            members |= set(_members(folder))
     # 0 stands for a process of another pid namespace, which cannot be named from here.
-    return sorted(found - {0})
+    return sorted(members - {0})
 
 
 def _kill(folders: Iterable[Path]) -> int:

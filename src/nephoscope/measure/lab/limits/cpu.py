@@ -34,7 +34,7 @@ def set_cpus(group: HostCgroup, cpus: Iterable[int]) -> None:
         raise UsageError(
             f"This machine has no CPU {text_of(missing)}.", f"Name some of: {text_of(have)}."
         )
-    put(file, text_of(wanted), lambda found: numbers_of(found) == wanted)
+    put(file, text_of(wanted), lambda text: numbers_of(text) == wanted)
 
 
 def set_weight(group: HostCgroup, weight: int) -> None:
@@ -115,12 +115,12 @@ def machine_cpus() -> list[int]:
 
 def numbers_of(text: str) -> list[int]:
     """[0, 1, 3] of '0-1,3', the kernel's list format."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.strip().split(","):
         if part:
             low, _, high = part.partition("-")
-            found += range(int(low), int(high or low) + 1)
-    return found
+            numbers += range(int(low), int(high or low) + 1)
+    return numbers
 
 
 def text_of(numbers: Iterable[int]) -> str:

@@ -53,10 +53,8 @@ def _apply_v2(group: HostCgroup, device: Device, rates: dict[str, int | None]) -
     keys = {"read": "rbps", "write": "wbps"}
     words = [f"{keys[w]}={'max' if r is None else r}" for w, r in rates.items()]
 
-    def accepts(found: str) -> bool:
-        lines = [
-            line.split()[1:] for line in found.splitlines() if line.split()[0] == device.number
-        ]
+    def accepts(text: str) -> bool:
+        lines = [line.split()[1:] for line in text.splitlines() if line.split()[0] == device.number]
         # A device without any limit has no line.
         have = lines[0] if lines else ["rbps=max", "wbps=max"]
         return set(words) <= set(have)
@@ -65,8 +63,8 @@ def _apply_v2(group: HostCgroup, device: Device, rates: dict[str, int | None]) -
 
 
 def _apply_v1(group: HostCgroup, device: Device, what: str, rate: int | None) -> None:
-    def accepts(found: str) -> bool:
-        have = [line.split()[1] for line in found.splitlines() if line.split()[0] == device.number]
+    def accepts(text: str) -> bool:
+        have = [line.split()[1] for line in text.splitlines() if line.split()[0] == device.number]
         return have == ([] if rate is None else [str(rate)])
 
     file = group.file("io", f"blkio.throttle.{what}_bps_device", "")

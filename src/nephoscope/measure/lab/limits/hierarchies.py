@@ -61,9 +61,9 @@ def layout(mounts: str | None = None) -> CgroupLayout:
             trees[None] = Hierarchy(root, 2, _v2_controllers(root))
         elif kind == "cgroup":
             have = {"io" if name == "blkio" else name for name in options.split(",")}
-            kept = frozenset(have & set(HOST_CONTROLLERS))
+            delegated = frozenset(have & set(HOST_CONTROLLERS))
             # Trees that limit nothing of ours too: container engines make groups in them.
-            trees.setdefault(kept or root, Hierarchy(root, 1, kept))
+            trees.setdefault(delegated or root, Hierarchy(root, 1, delegated))
     if not trees:
         raise Lacking(
             "No control group hierarchy is mounted.",

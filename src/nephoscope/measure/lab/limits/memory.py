@@ -26,12 +26,12 @@ def apply(group: HostCgroup, limit_bytes: int | None) -> None:
     unlimited = "max" if is_v2 else "-1"
     text = unlimited if limit_bytes is None else str(limit_bytes)
 
-    def accepts(found: str) -> bool:
-        return _is(found, limit_bytes)
+    def accepts(text: str) -> bool:
+        return _is(text, limit_bytes)
 
     if with_swap.exists() and not is_v2:
         # The kernel keeps memory <= memory with swap on every write: free the outer one first.
-        put(with_swap, unlimited, lambda found: int(found) >= _V1_NONE)
+        put(with_swap, unlimited, lambda text: int(text) >= _V1_NONE)
     put(file, text, accepts)
     if with_swap.exists() and is_v2:
         put(with_swap, "max" if limit_bytes is None else "0")

@@ -138,7 +138,7 @@ def hub_made(laid: Layout) -> tuple[LinkImplementation, ...]:
     if geo is None:
         return ()
     delays = [geo.delay_s(a, b) or 0.0 for a, b in itertools.permutations(geo.sites, 2)]
-    low, high = (units.format_value(one * 1e9, "ns") for one in (min(delays), max(delays)))
+    low, high = (units.format_value(delay_s * 1e9, "ns") for delay_s in (min(delays), max(delays)))
     says = f"{len(geo.sites)} sites, {low} to {high} one way, over line"
     lost = LINE if geo.loss_ratio else "none"
     return (LinkImplementation(HUB, ("sites", "sites"), LINE, "none", lost, says),)

@@ -100,9 +100,9 @@ def lay_out(topology: Topology) -> Layout:
 
 def _switches(topology: Topology) -> tuple[str, ...]:
     sites = tuple(topology.geo.sites) if topology.geo else ()
-    given = tuple(topology.switches)
-    if given or sites:
-        return given + tuple(site for site in sites if site not in given)
+    declared = tuple(topology.switches)
+    if declared or sites:
+        return declared + tuple(site for site in sites if site not in declared)
     linked = {node for link in topology.links.values() for node in link.between}
     if DEFAULT_SWITCH in linked or any(host not in linked for host in topology.hosts):
         return (DEFAULT_SWITCH,)

@@ -86,7 +86,7 @@ def _losing(cable: Cable, has: Abilities) -> Link:
     """A cable that only loses packets, on a kernel without netem."""
     if has.nft:
         return Link(cable, VETH, FILTER)
-    up, down = (cable.spec.direction(one).loss_ratio for one in _DIRECTIONS)
+    up, down = (cable.spec.direction(direction).loss_ratio for direction in _DIRECTIONS)
     arrives = ((cable.second, up), (cable.first, down))
     if has.iptables and all(end.device.startswith("eth") for end, lost in arrives if lost):
         return Link(cable, VETH, IPTABLES)

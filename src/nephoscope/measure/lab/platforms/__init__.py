@@ -1,16 +1,18 @@
-"""How a host of a lab is realised. To add a way: one file here, and its line in PLATFORMS."""
+"""How a host of a lab is realised: one file for each platform of `platform_table`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
-from nephoscope.measure.lab.platforms.bare import Bare
+from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.lab.platforms.base import Platform
-from nephoscope.measure.lab.platforms.container import Container
-from nephoscope.measure.lab.platforms.qemu import Qemu
-from nephoscope.measure.lab.platforms.uml import Uml
 
-PLATFORMS: Mapping[str, Platform] = {
-    platform.name: platform for platform in (Bare(), Container(), Uml(), Qemu())
-}
-"""Name in a topology -> the platform, in the order of what they cost."""
+
+def _platform_of(file: str) -> Platform:
+    platform: Platform = import_module(f"{__name__}.{file}").PLATFORM
+    return platform
+
+
+PLATFORMS: Mapping[str, Platform] = {name: _platform_of(name) for name in TABLE}
+"""Name in a topology -> the platform, in the order of the table."""

@@ -20,8 +20,6 @@ _REASONS = {
 class Bare(Platform):
     """No more than what the lab has made already."""
 
-    name = "bare"
-
     async def start(
         self, plan: HostPlan, *, say: Say, lock: int | None = None, keep: bool = False
     ) -> StartedHost:
@@ -32,3 +30,6 @@ class Bare(Platform):
         entry = (*entering(netns=plan.netns, cgroups=plan.cgroups, sysfs=True, hide_limits=hidden),)
         await first_program(plan, entry)
         return StartedHost(BootTimes(None, None, time.monotonic_ns() - began, _REASONS), entry)
+
+
+PLATFORM = Bare()

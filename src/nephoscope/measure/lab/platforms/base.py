@@ -28,8 +28,6 @@ _TICKS_AT = 19
 class Platform(abc.ABC):
     """One way of realising a host; the base class needs nothing and leaves nothing."""
 
-    name: str
-
     def lacking(self) -> Lacking | None:
         """Returns what this machine lacks for it; None when it can be used here."""
         return None
@@ -100,7 +98,7 @@ def chrooted(what: str) -> Lacking | None:
 # program must not hold that.
 _BECOME = 'echo $$ >"$1.new" && mv "$1.new" "$1" && shift && exec "$@" </dev/null'
 _ENTER_S = 10.0
-_GONE_LOOKS = 25
+_GONE_CHECKS = 25
 """Looks, 2 ms and more apart, after which a process is believed to be gone: in the middle of an
 exec it has no command line to be found by."""
 
@@ -136,7 +134,7 @@ async def launch(plan: HostPlan, program: Sequence[str], *, log: Path, lock: int
             return process
         if inside:
             return Process(0, -1)  # it has ended already
-        if unseen >= _GONE_LOOKS:
+        if unseen >= _GONE_CHECKS:
             break
         await asyncio.sleep(0.002)
     raise RunFailed(
@@ -157,8 +155,8 @@ def last_words(log: Path) -> str:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return "it said nothing"
-    said = [line.strip() for line in lines if line.strip()]
-    return said[-1].rstrip(".")[:300] if said else "it said nothing"
+    words = [line.strip() for line in lines if line.strip()]
+    return words[-1].rstrip(".")[:300] if words else "it said nothing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,6 @@ _IN_PRIVATE = (
 class Container(Platform):
     """One container for each host, its first process our own small init."""
 
-    name = "container"
-
     def lacking(self) -> Lacking | None:
         """See `Platform.lacking`."""
         what = "A host of platform container"
@@ -146,6 +144,9 @@ class Container(Platform):
         await end_group(plan)
         shutil.rmtree(plan.directory / "runc", ignore_errors=True)
         await asyncio.to_thread(_forget_groups, plan)
+
+
+PLATFORM = Container()
 
 
 def _runc(plan: HostPlan) -> list[str]:

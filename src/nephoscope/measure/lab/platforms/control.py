@@ -190,9 +190,9 @@ async def _offset(process: Any) -> ClockOffset:
         process.stdin.write(b"\n")
         there = await _clock_line(process)
         after = time.time_ns()
-        found = ClockOffset(there - (before + after) // 2, (after - before) // 2)
-        if best is None or found.uncertainty_ns < best.uncertainty_ns:
-            best = found
+        offset = ClockOffset(there - (before + after) // 2, (after - before) // 2)
+        if best is None or offset.uncertainty_ns < best.uncertainty_ns:
+            best = offset
     assert best is not None
     return best
 

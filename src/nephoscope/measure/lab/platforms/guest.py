@@ -55,6 +55,7 @@ class Tap:
 class Guest(Platform, ABC):
     """A platform whose hosts have a kernel of their own."""
 
+    name: str
     programs: ClassVar[Mapping[str, str]]
     """What it starts -> the Debian package."""
     disk_name: str
@@ -83,8 +84,8 @@ class Guest(Platform, ABC):
         began = time.monotonic_ns()
         taps = await connect(plan, lock)
         keys = control.make_keys(plan.directory)
-        given = plan.directory / "given.tar"
-        write_given(given, identity_files(plan, taps, keys))
+        archive = plan.directory / "given.tar"
+        write_given(archive, identity_files(plan, taps, keys))
         backing = plan.directory / "image.ext4"
         backing.unlink(missing_ok=True)
         backing.symlink_to(image.disk)

@@ -121,6 +121,9 @@ class Qemu(Guest):
             writer.transport.abort()
 
 
+PLATFORM = Qemu()
+
+
 _KVM = Path("/dev/kvm")
 _TRIAL_S = 5.0
 """A kernel under KVM prints its first line within half a second, on a busy machine too."""

@@ -76,6 +76,9 @@ class Uml(Guest):
         yield
 
 
+PLATFORM = Uml()
+
+
 def _mconsole(path: Path, command: bytes) -> None:
     """One command to a guest's management console (arch/um/drivers/mconsole.h). Raises OSError."""
     head = struct.pack("=III", _MCONSOLE_MAGIC, _MCONSOLE_VERSION, len(command))

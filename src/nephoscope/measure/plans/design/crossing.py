@@ -102,7 +102,7 @@ def combinations(
         levels
         for levels in itertools.product(*(factor.levels for factor in factors))
         if part.kind == "full"
-        or tuple(one.index(level) for one, level in zip(ordered, levels, strict=True)) in rows
+        or tuple(values.index(level) for values, level in zip(ordered, levels, strict=True)) in rows
     ]
     chosen = [levels for levels in crossed if not _is_excluded(plan, number, factors, levels)]
     names = tuple(factor.name for factor in factors)

@@ -148,7 +148,7 @@ def _chosen(candidates: Sequence[int], p: int, basic: int, distance: int) -> Ite
                 return
             word = candidates[at] | 1 << basic + len(chosen)
             added = [word, *(word ^ old for old in group)]
-            if all(one.bit_count() >= distance for one in added):
+            if all(word.bit_count() >= distance for word in added):
                 yield from grow([*chosen, candidates[at]], group + added, at + 1)
 
     yield from grow([], [], 0)
@@ -189,9 +189,9 @@ def _aliases(names: Sequence[str], group: Sequence[int]) -> tuple[str, ...]:
 
 
 def _listed(words: Sequence[int], names: Sequence[str]) -> str:
-    shown = [_interaction(word, names) for word in words[:4]]
-    more = len(words) - len(shown)
-    return " and ".join([*shown, f"{more} more"] if more else shown)
+    first_words = [_interaction(word, names) for word in words[:4]]
+    more = len(words) - len(first_words)
+    return " and ".join([*first_words, f"{more} more"] if more else first_words)
 
 
 def _balanced(names: Sequence[str], sizes: Sequence[int], divisor: int, seed: int) -> Fraction:

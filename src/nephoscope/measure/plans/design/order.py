@@ -68,12 +68,12 @@ class Step:
     """One trial of a round.
 
     repeat_index: 0 for the first trial of this alternative in the round, 1 for the second, …
-    quiet: of a loaded trial its baseline, whose trials `before` and `after` enclose it; else None.
+    baseline: the one of a loaded trial, whose trials `before` and `after` enclose it; else None.
     """
 
     pair: Pair
     repeat_index: int = 0
-    quiet: Pair | None = None
+    baseline: Pair | None = None
     before: int = 0
     after: int = 0
 

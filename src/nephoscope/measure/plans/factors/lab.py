@@ -42,10 +42,10 @@ def bind_condition(context: PlanContext, name: str, factor: Factor) -> BoundFact
     return BoundFactor(name, "lab", levels, key=path, blocked=blocked)
 
 
-def convert_condition(context: PlanContext, path: str, raw: Any, given: Loc, loc: Loc) -> Any:
+def convert_condition(context: PlanContext, path: str, raw: Any, value_loc: Loc, loc: Loc) -> Any:
     """Returns the value of a condition in the topology's own units.
 
-    given, loc: places of its value, and of the record that names its path. A level may need
+    value_loc, loc: places of its value, and of the record that names its path. A level may need
     another factor's (a jitter its delay), so that those are tried as well.
     """
     from nephoscope.measure.lab import files
@@ -62,7 +62,7 @@ def convert_condition(context: PlanContext, path: str, raw: Any, given: Loc, loc
                 raise context.error((*loc, "path"), error.message, error.hint) from error
             first = first or error
     assert first is not None
-    raise context.error(given, first.message, first.hint) from first
+    raise context.error(value_loc, first.message, first.hint) from first
 
 
 def _other_conditions(plan: Plan, path: str) -> Iterator[dict[str, Any]]:

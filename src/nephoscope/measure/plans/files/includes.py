@@ -154,7 +154,7 @@ def _fill(
             values[key] = value
             owners[at] = below.owner(at)
             size = len(at)
-            owners |= {one: src for one, src in below.owners.items() if one[:size] == at}
+            owners |= {owned: src for owned, src in below.owners.items() if owned[:size] == at}
         elif isinstance(values[key], dict) and isinstance(value, dict):
             values[key] = dict(values[key])
             _fill(values[key], value, at, owners, below)

@@ -79,7 +79,7 @@ def _refuse_bare_levels(plan: Plan, topology: Topology, place: Place) -> None:
     from nephoscope.measure.lab import files
 
     for name, factor in plan.factors.items():
-        numbers = [one for one in factor.levels if isinstance(one, int | float)]
+        numbers = [level for level in factor.levels if isinstance(level, int | float)]
         for level in numbers if factor.path.startswith("lab.") else ():
             try:
                 files.with_condition(topology, factor.path.removeprefix("lab."), str(level))

@@ -42,13 +42,15 @@ def widest(
         by_setting.setdefault(alternative.setting.index, []).append(alternative)
     order = sorted(
         by_setting,
-        key=lambda index: -max(excess_width(one, confidence) for one in by_setting[index]),
+        key=lambda index: (
+            -max(excess_width(alternative, confidence) for alternative in by_setting[index])
+        ),
     )
-    for rounds in (max((one.repeat.look_every for one in going), default=1), 1):
+    for rounds in (max((alternative.repeat.look_every for alternative in going), default=1), 1):
         chosen: list[int] = []
         spent_s = 0.0
         for index in order:
-            cost_s = rounds * sum(one.cost_s for one in by_setting[index])
+            cost_s = rounds * sum(alternative.cost_s for alternative in by_setting[index])
             if spent_s + cost_s <= left_s:
                 chosen.append(index)
                 spent_s += cost_s

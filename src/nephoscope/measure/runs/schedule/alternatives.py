@@ -63,7 +63,7 @@ class Alternative:
     costs_s: list[float] = field(default_factory=list)
     last_failures: list[str] = field(default_factory=list)
     last_reason: str = ""
-    looked_at: int = 0
+    judged_at: int = 0
     losses: int = 0
     outcome: Outcome | None = None
 
@@ -137,48 +137,54 @@ class Alternative:
         )
 
 
-def look(one: Alternative, confidence: float, *, nested: bool = False) -> None:
+def judge(alternative: Alternative, confidence: float, *, nested: bool = False) -> None:
     """Ends the alternative if there is a reason to; see `Outcome.word`."""
-    tail = one.last_failures[-REFUSED_AFTER:]
+    tail = alternative.last_failures[-REFUSED_AFTER:]
     if len(tail) == REFUSED_AFTER and tail[0] and len(set(tail)) == 1:
-        one.stop("refused", f"it failed {REFUSED_AFTER} times in a row: {one.last_reason}")
+        alternative.stop(
+            "refused", f"it failed {REFUSED_AFTER} times in a row: {alternative.last_reason}"
+        )
     elif nested:
         return  # as often as the design says, no less
-    elif one.valid == 0:
-        if one.rounds >= one.repeat.min:
-            one.stop("no_valid", f"none of {one.rounds} trials counts: {one.last_reason}")
-    elif not one.values:
-        if one.has_enough:
-            one.stop("measured", f"n = {one.valid}")
-    elif one.valid != one.looked_at and stopping.due(
-        one.valid,
-        n_min=one.repeat.min,
-        n_max=one.repeat.max,
-        look_every=one.repeat.look_every,
+    elif alternative.valid == 0:
+        if alternative.rounds >= alternative.repeat.min:
+            alternative.stop(
+                "no_valid", f"none of {alternative.rounds} trials counts: {alternative.last_reason}"
+            )
+    elif not alternative.values:
+        if alternative.has_enough:
+            alternative.stop("measured", f"n = {alternative.valid}")
+    elif alternative.valid != alternative.judged_at and stopping.due(
+        alternative.valid,
+        n_min=alternative.repeat.min,
+        n_max=alternative.repeat.max,
+        look_every=alternative.repeat.look_every,
     ):
-        one.looked_at = one.valid
-        _look_at_intervals(one, confidence)
-    if one.outcome is None and one.rounds >= one.repeat.max:
-        one.stop("max_reached", f"{one.rounds} rounds, of which {one.valid} count")
-
-
-def _look_at_intervals(one: Alternative, confidence: float) -> None:
-    """Ends the alternative when every headline series may stop."""
-    looks = {
-        key: stopping.look(
-            values,
-            n_min=one.repeat.min,
-            n_max=one.repeat.max,
-            relative_half_width=one.repeat.relative_half_width,
-            confidence=confidence,
-            look_every=one.repeat.look_every,
+        alternative.judged_at = alternative.valid
+        _judge_intervals(alternative, confidence)
+    if alternative.outcome is None and alternative.rounds >= alternative.repeat.max:
+        alternative.stop(
+            "max_reached", f"{alternative.rounds} rounds, of which {alternative.valid} count"
         )
-        for key, values in one.values.items()
+
+
+def _judge_intervals(alternative: Alternative, confidence: float) -> None:
+    """Ends the alternative when every headline series may stop."""
+    decisions = {
+        key: stopping.decide(
+            values,
+            n_min=alternative.repeat.min,
+            n_max=alternative.repeat.max,
+            relative_half_width=alternative.repeat.relative_half_width,
+            confidence=confidence,
+            look_every=alternative.repeat.look_every,
+        )
+        for key, values in alternative.values.items()
     }
-    if any(not look.stops for look in looks.values()):
+    if any(not decision.stops for decision in decisions.values()):
         return
     for word in ("max_reached", "noise_known", "converged"):
-        for (metric, _), look in looks.items():
-            if look.word == word:
-                one.stop(word, f"{metric}: {look.reason}")
+        for (metric, _), decision in decisions.items():
+            if decision.word == word:
+                alternative.stop(word, f"{metric}: {decision.reason}")
                 return

@@ -100,7 +100,7 @@ class Cells:
         ]
         for block, setting in self._blocks.items():
             names = {part.partition("=")[0] for part in block.split(",")}
-            levels = {name: one for name, one in setting.factors.items() if name in names}
+            levels = {name: factor for name, factor in setting.factors.items() if name in names}
             every.append(
                 replace(
                     every[0],

@@ -17,14 +17,15 @@ class Group:
 
     targets: those that the trials are of, one each. Loads, hooks, a serving peer and a client may
     need others.
-    repeat_index: how often the setting was measured before in the same round. quiet: index of the
-    setting that stands before and after it, as repeats `before` and `after`; None where none does.
+    repeat_index: how often the setting was measured before in the same round. baseline: index of
+    the setting that stands before and after it, as repeats `before` and `after`; None where
+    none does.
     """
 
     setting: Setting
     targets: tuple[str, ...]
     repeat_index: int = 0
-    quiet: int | None = None
+    baseline: int | None = None
     before: int = 0
     after: int = 0
 
@@ -58,10 +59,10 @@ class Group:
 
     def around(self, round: int, target: str) -> dict[str, TrialKey]:
         """The quiet trials `before` and `after` that of a target; empty where there are none."""
-        if self.quiet is None:
+        if self.baseline is None:
             return {}
         indices = {"before": self.before, "after": self.after}
-        return {when: TrialKey(round, self.quiet, target, at) for when, at in indices.items()}
+        return {when: TrialKey(round, self.baseline, target, at) for when, at in indices.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ def scheduled(
     Rounds of warm-up ready each setting once; nothing in them is held against anything.
     """
     groups = groups_of(active, settings)
-    quiet = plans.baseline_of(plan, settings)
-    if not quiet or round < 1:
+    baselines = plans.baseline_of(plan, settings)
+    if not baselines or round < 1:
         return in_order(seed, round, groups)
     by_first = {group.members[0]: group for group in groups}
     blocks = {pair: group.setting.block for pair, group in by_first.items()}
@@ -99,23 +100,23 @@ def scheduled(
         replace(
             by_first[step.pair],
             repeat_index=step.repeat_index,
-            quiet=step.quiet[0] if step.quiet else None,
+            baseline=step.baseline[0] if step.baseline else None,
             before=step.before,
             after=step.after,
         )
-        for step in plans.order_aba_round(seed, round, list(by_first), quiet, blocks)
+        for step in plans.order_aba_round(seed, round, list(by_first), baselines, blocks)
     ]
 
 
 def groups_of(active: Iterable[Pair], settings: Sequence[Setting]) -> list[Group]:
     """The groups of a round; active: alternatives that go on. A setting whose targets start
     together goes on with all of them as long as one of them does."""
-    found: dict[Pair, Group] = {}
+    groups: dict[Pair, Group] = {}
     for index, target in active:
         setting = settings[index]
         targets = setting.targets if setting.together else (target,)
-        found.setdefault((index, targets[0]), Group(setting, targets))
-    return list(found.values())
+        groups.setdefault((index, targets[0]), Group(setting, targets))
+    return list(groups.values())
 
 
 def in_order(seed: int, round: int, groups: Sequence[Group]) -> list[Group]:

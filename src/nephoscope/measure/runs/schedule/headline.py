@@ -57,15 +57,15 @@ def rows_of_table(table: Any) -> list[Row]:
 
 def headline_values(rows: Iterable[Row], metrics: Mapping[str, Shape]) -> dict[SeriesKey, float]:
     """One value a series: the median of scalars, the nearest-rank median of a histogram."""
-    found: dict[SeriesKey, list[tuple[float, int]]] = {}
+    by_series: dict[SeriesKey, list[tuple[float, int]]] = {}
     for metric, factors, value, count in rows:
         if metric in metrics:
-            found.setdefault((metric, factors), []).append((value, count))
+            by_series.setdefault((metric, factors), []).append((value, count))
     return {
         key: histogram_median(pairs)
         if metrics[key[0]] is Shape.HISTOGRAM
         else statistics.median(value for value, _ in pairs)
-        for key, pairs in sorted(found.items())
+        for key, pairs in sorted(by_series.items())
     }
 
 

@@ -16,7 +16,7 @@ from nephoscope.core.model import Setting, TrialRecord
 from nephoscope.measure.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.measure.plans.estimate import money_spent
 from nephoscope.measure.runs.schedule import allocation
-from nephoscope.measure.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, look
+from nephoscope.measure.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, judge
 from nephoscope.measure.runs.schedule.headline import Row, headline_metrics, headline_values
 
 UNMEASURABLE = ("refused", "no_valid", LOST)
@@ -46,14 +46,14 @@ class Progress:
             for target in setting.targets:
                 metrics = headline_metrics(specs[setting.benchmark], setting.headline)
                 repeat = plan.repeat_of(setting.entry)
-                one = Alternative(setting, target, repeat, metrics)
-                self._all[one.pair] = one
-        self._quiet = baseline_of(plan, settings)
+                alternative = Alternative(setting, target, repeat, metrics)
+                self._all[alternative.pair] = alternative
+        self._baselines = baseline_of(plan, settings)
         self._budget_s = budget_s(plan)
         self._budget_text = budget_text(plan)
         self.spent_s = 0.0
         self._left: tuple[TimeLeft, float] | None = None
-        self._told: set[Pair] = set()
+        self._reported: set[Pair] = set()
         self._block: frozenset[int] = frozenset()
         self._block_ends = 0
 
@@ -67,20 +67,20 @@ class Progress:
         if nest is None:
             yield from ((number,) for number in warmup_rounds(warmup))
             number = 1
-            while self.goes_on:
+            while self.is_active:
                 yield (number,)
                 number += 1
             return
         for cell in range(nest.boots):
-            if self.goes_on:
+            if self.is_active:
                 ready = range(1 - (cell + 1) * warmup, 1 - cell * warmup)
                 yield (*ready, *range(1 + cell * nest.rounds, 1 + (cell + 1) * nest.rounds))
         self._end_nested()
 
     @property
-    def goes_on(self) -> bool:
+    def is_active(self) -> bool:
         """Returns whether an alternative still goes on."""
-        return any(one.outcome is None for one in self._all.values())
+        return any(alternative.outcome is None for alternative in self._all.values())
 
     def begin_round(self, round: int) -> list[Pair]:
         """The alternatives of this round; those for which no time is left have ended.
@@ -89,49 +89,63 @@ class Progress:
         """
         estimate = self._estimate()
         self._left = None if estimate is None else (estimate, self.spent_s)
-        going = [one for one in self._all.values() if one.outcome is None]
+        going = [alternative for alternative in self._all.values() if alternative.outcome is None]
         if round < 1:
             # A warm-up readies one setting; what needs a single trial needs no warm-up.
-            return [one.pair for one in going if one.repeat.max > 1]
+            return [alternative.pair for alternative in going if alternative.repeat.max > 1]
         going = self._affordable(self._allotted(round, going))
-        return [one.pair for one in (*going, *self._needed(going))]
+        return [alternative.pair for alternative in (*going, *self._needed(going))]
 
     def _allotted(self, round: int, going: list[Alternative]) -> list[Alternative]:
         """The alternatives to which the plan's allocation gives this round."""
-        widest = self._plan.repeat.allocation == "widest" and not self._quiet
-        if not widest or self._budget_s is None or not all(one.has_enough for one in going):
+        widest = self._plan.repeat.allocation == "widest" and not self._baselines
+        if (
+            not widest
+            or self._budget_s is None
+            or not all(alternative.has_enough for alternative in going)
+        ):
             return going
-        ended = not any(one.setting.index in self._block for one in going)
+        ended = not any(alternative.setting.index in self._block for alternative in going)
         if ended or round >= self._block_ends:
             left_s = self._budget_s - self.spent_s
             self._block, rounds = allocation.widest(going, self._plan.confidence, left_s)
             self._block_ends = round + rounds
         # Where nothing fits any more, all are offered and end by the budget.
-        return [one for one in going if one.setting.index in self._block] or going
+        return [
+            alternative for alternative in going if alternative.setting.index in self._block
+        ] or going
 
     def sure(self, pair: Pair, round: int) -> bool:
         """Returns whether this round of an alternative comes whatever is measured until then.
         Nothing is sure of one that has just failed, which may be refused next."""
-        one = self._all[pair]
-        failed = bool(one.last_failures and one.last_failures[-1])
-        return self._budget_s is None and round <= one.repeat.min and not (one.outcome or failed)
+        alternative = self._all[pair]
+        failed = bool(alternative.last_failures and alternative.last_failures[-1])
+        return (
+            self._budget_s is None
+            and round <= alternative.repeat.min
+            and not (alternative.outcome or failed)
+        )
 
     def _needed(self, going: Sequence[Alternative]) -> list[Alternative]:
         """Quiet alternatives that have ended themselves, and stand around others that go on."""
-        there = {one.pair for one in going}
-        wanted = {self._quiet[pair]: None for pair in there if pair in self._quiet}
+        there = {alternative.pair for alternative in going}
+        wanted = {self._baselines[pair]: None for pair in there if pair in self._baselines}
         return [
             self._all[pair]
             for pair in self._all
             if pair in wanted and pair not in there and self._can_be_measured(self._all[pair])
         ]
 
-    def _can_be_measured(self, one: Alternative) -> bool:
-        return one.outcome is None or one.outcome.word not in UNMEASURABLE
+    def _can_be_measured(self, alternative: Alternative) -> bool:
+        return alternative.outcome is None or alternative.outcome.word not in UNMEASURABLE
 
     def _round_s(self, going: Sequence[Alternative]) -> float:
         """Returns what a round of these takes, with every repeat of the quiet ones around them."""
-        turns = Counter(self._quiet[one.pair] for one in going if one.pair in self._quiet)
+        turns = Counter(
+            self._baselines[alternative.pair]
+            for alternative in going
+            if alternative.pair in self._baselines
+        )
         further = sum(
             self._all[pair].cost_s * number
             for pair, number in turns.items()
@@ -144,14 +158,14 @@ class Progress:
         if most_s is None or self.spent_s + self._round_s(going) <= most_s:
             return going
         # The round does not fit any more: only what lacks repetitions goes on, into the overtime.
-        for one in going:
-            if one.has_enough:
-                self._end_by_budget(one)
-        lacking = [one for one in going if one.outcome is None]
-        begun = any(one.rounds for one in lacking)
+        for alternative in going:
+            if alternative.has_enough:
+                self._end_by_budget(alternative)
+        lacking = [alternative for alternative in going if alternative.outcome is None]
+        begun = any(alternative.rounds for alternative in lacking)
         if begun and self.spent_s + self._round_s(lacking) > HARD_LIMIT * most_s:
-            for one in lacking:
-                self._end_by_budget(one)
+            for alternative in lacking:
+                self._end_by_budget(alternative)
             return []
         return lacking
 
@@ -163,7 +177,9 @@ class Progress:
         are no alternatives.
         """
         first = 1 if repeat_index else 0
-        if self._budget_s is None or any(one.rounds <= first for one in self._known(pairs)):
+        if self._budget_s is None or any(
+            alternative.rounds <= first for alternative in self._known(pairs)
+        ):
             return None
         return HARD_LIMIT * self._budget_s - self.spent_s
 
@@ -186,55 +202,63 @@ class Progress:
         return TimeLeft(max(0.0, left.expected_s - (self.spent_s - at_s)), left.exact)
 
     def _estimate(self) -> TimeLeft | None:
-        going = [one for one in self._all.values() if one.outcome is None]
-        if any(not one.costs_s for one in going):
+        going = [alternative for alternative in self._all.values() if alternative.outcome is None]
+        if any(not alternative.costs_s for alternative in going):
             return None
-        expected_s = sum(one.cost_s * one.rounds_left for one in going)
+        expected_s = sum(alternative.cost_s * alternative.rounds_left for alternative in going)
         expected_s += sum(
-            self._all[self._quiet[one.pair]].cost_s * one.rounds_left
-            for one in going
-            if one.pair in self._quiet and self._can_be_measured(self._all[self._quiet[one.pair]])
+            self._all[self._baselines[alternative.pair]].cost_s * alternative.rounds_left
+            for alternative in going
+            if alternative.pair in self._baselines
+            and self._can_be_measured(self._all[self._baselines[alternative.pair]])
         )
-        exact = all(one.repeat.max <= max(one.repeat.min, one.valid) for one in going)
+        exact = all(
+            alternative.repeat.max <= max(alternative.repeat.min, alternative.valid)
+            for alternative in going
+        )
         if self._budget_s is not None and expected_s > self._budget_s - self.spent_s:
             return TimeLeft(max(0.0, self._budget_s - self.spent_s), exact=True)
         return TimeLeft(expected_s, exact)
 
     def lose(self, pairs: Iterable[Pair], sentence: str) -> None:
         """Ends alternatives whose target was given up."""
-        for one in self._known(pairs):
-            if one.outcome is None:
-                one.stop(LOST, sentence)
+        for alternative in self._known(pairs):
+            if alternative.outcome is None:
+                alternative.stop(LOST, sentence)
 
     def end_by_budget(self, budget: str = "") -> None:
         """Ends every alternative that still goes on: the time is spent. budget: other than the
         plan's."""
         self._budget_text = budget or self._budget_text
-        for one in self._all.values():
-            if one.outcome is None:
-                self._end_by_budget(one)
+        for alternative in self._all.values():
+            if alternative.outcome is None:
+                self._end_by_budget(alternative)
 
     def add(self, record: TrialRecord, rows: Iterable[Row]) -> None:
         """Takes in one finished trial; rows: of its samples."""
         self.spent_s += record.spent_s
-        one = self._all.get((record.key.setting, record.key.target))
-        if one is not None:
-            one.add(record, headline_values(rows, one.metrics))
+        alternative = self._all.get((record.key.setting, record.key.target))
+        if alternative is not None:
+            alternative.add(record, headline_values(rows, alternative.metrics))
 
     def end_round(self) -> list[Outcome]:
         """Looks at every alternative that goes on; returns what ended since the last call."""
         ended = []
-        for one in self._all.values():
-            if one.outcome is None:
-                look(one, self._plan.confidence, nested=self._plan.design.nest is not None)
-            if one.outcome is not None and one.pair not in self._told:
-                self._told.add(one.pair)
-                ended.append(one.outcome)
+        for alternative in self._all.values():
+            if alternative.outcome is None:
+                judge(alternative, self._plan.confidence, nested=self._plan.design.nest is not None)
+            if alternative.outcome is not None and alternative.pair not in self._reported:
+                self._reported.add(alternative.pair)
+                ended.append(alternative.outcome)
         return ended
 
     def outcomes(self) -> list[Outcome]:
         """Returns how each alternative ended so far, in the plan's order."""
-        return [one.outcome for one in self._all.values() if one.outcome is not None]
+        return [
+            alternative.outcome
+            for alternative in self._all.values()
+            if alternative.outcome is not None
+        ]
 
     @property
     def alternatives(self) -> int:
@@ -243,25 +267,31 @@ class Progress:
 
     def _end_nested(self) -> None:
         """Every cell was measured: what lacks trials there has lost them."""
-        for one in self._all.values():
-            if one.outcome is None:
-                word = "measured" if one.valid else "no_valid"
-                one.stop(word, f"{one.valid} of {one.repeat.max} trials count")
+        for alternative in self._all.values():
+            if alternative.outcome is None:
+                word = "measured" if alternative.valid else "no_valid"
+                alternative.stop(
+                    word, f"{alternative.valid} of {alternative.repeat.max} trials count"
+                )
 
-    def _end_by_budget(self, one: Alternative) -> None:
+    def _end_by_budget(self, alternative: Alternative) -> None:
         budget = self._budget_text
-        if not one.metrics and one.has_enough:
-            one.stop("measured", f"n = {one.valid}")
-        elif one.has_enough:
-            one.stop("budget", f"the budget of {budget} was spent at n = {one.valid}")
+        if not alternative.metrics and alternative.has_enough:
+            alternative.stop("measured", f"n = {alternative.valid}")
+        elif alternative.has_enough:
+            alternative.stop(
+                "budget", f"the budget of {budget} was spent at n = {alternative.valid}"
+            )
         else:
-            one.stop(
-                "budget", f"the budget of {budget} allowed n = {one.valid} of {one.repeat.min}"
+            alternative.stop(
+                "budget",
+                f"the budget of {budget} allowed "
+                f"n = {alternative.valid} of {alternative.repeat.min}",
             )
 
 
 def _cost_s(alternatives: Sequence[Alternative]) -> float:
-    return sum(one.cost_s for one in alternatives)
+    return sum(alternative.cost_s for alternative in alternatives)
 
 
 def budget_s(plan: Plan) -> float | None:

@@ -83,7 +83,7 @@ class RunSchedule:
         self._plan, self._seed, self._cpus = plan, seed, cpus
         self._cells = Cells(plan, settings)
         self.settings = [*settings, *self._cells.settings()]
-        specs = {one.benchmark: catalog.benchmark(one.benchmark) for one in settings}
+        specs = {setting.benchmark: catalog.benchmark(setting.benchmark) for setting in settings}
         self.progress = Progress(plan, settings, specs)
         self._stored = {record.key: (record, table) for record, table in stored}
         self._last_stored = max((key.round for key in self._stored), default=0)

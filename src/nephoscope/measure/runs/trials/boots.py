@@ -73,11 +73,11 @@ def segments(
 ) -> tuple[Sample, ...]:
     """Samples of a boot from its marks since the request; a mark that a platform does not have
     gives no sample."""
-    found = [Sample("boot_reachable_ns", float(reachable_ns))]
+    samples = [Sample("boot_reachable_ns", float(reachable_ns))]
     if kernel_ns is not None:
-        found.append(Sample("boot_request_ns", float(kernel_ns)))
+        samples.append(Sample("boot_request_ns", float(kernel_ns)))
     if kernel_ns is not None and userland_ns is not None:
-        found.append(Sample("boot_kernel_ns", float(userland_ns - kernel_ns)))
+        samples.append(Sample("boot_kernel_ns", float(userland_ns - kernel_ns)))
     if userland_ns is not None:
-        found.append(Sample("boot_userland_ns", float(reachable_ns - userland_ns)))
-    return tuple(found)
+        samples.append(Sample("boot_userland_ns", float(reachable_ns - userland_ns)))
+    return tuple(samples)

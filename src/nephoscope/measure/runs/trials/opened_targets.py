@@ -22,7 +22,7 @@ class OpenedTargets:
     ) -> None:
         self._run, self._settings, self._catalog = run, settings, catalog
         # A machine that was made for the experiment may be another one after each boot.
-        self._provisioned = {one.name for one in plan.targets if one.traits().provisioned}
+        self._provisioned = {target.name for target in plan.targets if target.traits().provisioned}
 
     def add(self, name: str, fingerprint: Mapping[str, Any]) -> None:
         """Takes in a target. TargetError where its trials would be no repetitions of earlier

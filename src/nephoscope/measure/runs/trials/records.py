@@ -105,20 +105,22 @@ def _verdict(
     failed: Mapping[str, PhaseFailed],
 ) -> _Verdict:
     """Judges one target's trial."""
-    broken = [Reason(*one) for one in measured.broken]
+    broken = [Reason(*cause) for cause in measured.broken]
     trial = measured.trials.get(name)
     own = measured.failure or failed.get(name)
     if own is not None:
-        others = [] if own is measured.failure else broken
-        return _Verdict(TrialStatus.FAILED, [Reason(own.name, own.reason), *others], own.name)
+        further_reasons = [] if own is measured.failure else broken
+        return _Verdict(
+            TrialStatus.FAILED, [Reason(own.name, own.reason), *further_reasons], own.name
+        )
     if trial is None or trial.done is None:
         return _Verdict(TrialStatus.FAILED, broken, measured.failure_name)
     reasons, accepted = _reasons(group, measured, spec, accept, name)
     reasons += broken
     # What was to be measured together was not, when one of them failed.
     reasons += [
-        Reason(failure.name, f"it was to run beside {other}: {failure.reason}")
-        for other, failure in failed.items()
+        Reason(failure.name, f"it was to run beside {name_of_load}: {failure.reason}")
+        for name_of_load, failure in failed.items()
     ]
     notes = [f"Accepted by the plan: {reason.sentence}." for reason in accepted]
     status = TrialStatus.INVALID if reasons else TrialStatus.VALID
@@ -136,8 +138,8 @@ def _reasons(
     done = measured.trials[name].done
     assert done is not None
     setting, samples = group.setting, measured.trials[name].samples
-    found = validity.reasons(spec, setting.params, samples, done.counters, done.elapsed_ns)
-    judged = [(reason, accept.get(setting.client_of(name), ())) for reason in found]
+    reasons = validity.reasons(spec, setting.params, samples, done.counters, done.elapsed_ns)
+    judged = [(reason, accept.get(setting.client_of(name), ())) for reason in reasons]
     if setting.client:
         judged = [
             (Reason(code, f"the client {setting.client}: {text}"), codes)

@@ -59,7 +59,7 @@ class _PooledTarget:
     has_quota: bool = False
     strikes: int = 0
     struck_in: int | None = None
-    given_up: bool = False
+    is_abandoned: bool = False
     sentence: str = ""
 
 
@@ -86,11 +86,11 @@ class TargetPool:
         self._opened = opened
         self._tools = tools
         self._servers = servers
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._all = {wanted.name: _PooledTarget(wanted) for wanted in plan.targets}
         self._patient = absent is not None
         for name, sentence in (absent or {}).items():
-            self._all[name].given_up = True
+            self._all[name].is_abandoned = True
             self._all[name].sentence = sentence
 
     @contextlib.asynccontextmanager
@@ -101,7 +101,7 @@ class TargetPool:
         """
         try:
             for name, pooled in self._all.items():
-                if pooled.given_up:
+                if pooled.is_abandoned:
                     continue
                 try:
                     await self._open(name)
@@ -165,7 +165,7 @@ class TargetPool:
         if pooled.struck_in != round:
             pooled.strikes += 1
             pooled.struck_in = round
-        pooled.given_up = pooled.strikes >= GIVEN_UP_AFTER
+        pooled.is_abandoned = pooled.strikes >= GIVEN_UP_AFTER
 
     def answered(self, names: Iterable[str]) -> None:
         """These targets finished a trial: earlier losses do not count any more."""
@@ -174,12 +174,12 @@ class TargetPool:
 
     async def begin_round(self, round: int) -> list[str]:
         """Tries lost targets again; returns those that are given up since the last round."""
-        going = [pooled for pooled in self._all.values() if not pooled.given_up]
+        going = [pooled for pooled in self._all.values() if not pooled.is_abandoned]
         if going and all(pooled.struck_in is not None for pooled in going):
             # Nothing else can be measured meanwhile: a machine that reboots is given some time.
             await asyncio.sleep(PAUSE_S * max(pooled.strikes for pooled in going))
         for name, pooled in self._all.items():
-            if pooled.struck_in is None or pooled.given_up or pooled.struck_in == round:
+            if pooled.struck_in is None or pooled.is_abandoned or pooled.struck_in == round:
                 continue
             await _closed(pooled)
             try:
@@ -187,27 +187,27 @@ class TargetPool:
                 pooled.struck_in = None
             except (TargetError, Lacking) as error:
                 self.lose(TargetLost(name, error), round)
-        ended = [name for name in self.given_up if name not in self._told]
-        self._told.update(ended)
+        ended = [name for name in self.abandoned if name not in self._reported]
+        self._reported.update(ended)
         return ended
 
     def missing(self, names: Iterable[str], round: int) -> TargetLost | None:
         """The first of these targets that cannot be used in this round; None when all can."""
         for name in names:
             pooled = self._all[name]
-            if pooled.given_up or pooled.target is None or pooled.struck_in == round:
+            if pooled.is_abandoned or pooled.target is None or pooled.struck_in == round:
                 return TargetLost(name, TargetError(pooled.sentence or f"{name} is not open."))
         return None
 
     @property
-    def given_up(self) -> dict[str, str]:
+    def abandoned(self) -> dict[str, str]:
         """Name -> sentence of the targets that are not tried again."""
-        return {name: s.sentence for name, s in self._all.items() if s.given_up}
+        return {name: s.sentence for name, s in self._all.items() if s.is_abandoned}
 
     @property
-    def all_given_up(self) -> bool:
+    def all_abandoned(self) -> bool:
         """Returns whether none is left."""
-        return all(pooled.given_up for pooled in self._all.values())
+        return all(pooled.is_abandoned for pooled in self._all.values())
 
     async def _open(self, name: str) -> None:
         pooled = self._all[name]
@@ -233,7 +233,9 @@ class TargetPool:
         if machine == CONTROLLER or not identity:
             return machine
         here = {
-            one.identity for one in self._all.values() if one.wanted.traits().machine == CONTROLLER
+            pooled.identity
+            for pooled in self._all.values()
+            if pooled.wanted.traits().machine == CONTROLLER
         }
         return CONTROLLER if identity in here else identity
 
@@ -241,8 +243,8 @@ class TargetPool:
 def machine_id(fingerprint: Mapping[str, Any]) -> str:
     """The hash of a machine's own id; empty where it hides it."""
     identity = fingerprint.get("identity")
-    found = identity.get("machine_id_hash") if isinstance(identity, dict) else None
-    return found if isinstance(found, str) else ""
+    machine_hash = identity.get("machine_id_hash") if isinstance(identity, dict) else None
+    return machine_hash if isinstance(machine_hash, str) else ""
 
 
 async def _closed(pooled: _PooledTarget) -> None:

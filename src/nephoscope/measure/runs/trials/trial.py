@@ -167,9 +167,9 @@ class GroupTrial:
             traits = self._stage.pool.wanted(name).traits()
             if traits.simulated or traits.provisioned:
                 continue
-            found = await self._blaming(name, self._stage.pool[name].process_times())
-            if found is not None:
-                readings[name] = found
+            reading = await self._blaming(name, self._stage.pool[name].process_times())
+            if reading is not None:
+                readings[name] = reading
         return readings
 
     def _with_ends(self, name: str, trial: TargetTrial) -> TargetTrial:

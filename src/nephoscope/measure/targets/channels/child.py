@@ -246,7 +246,7 @@ def last_words(tail: str) -> str:
 
 async def read_tail(read: Callable[[int], Awaitable[bytes]]) -> bytes:
     """The last words of a stream; reads on, so that the writer never waits for us."""
-    kept = b""
+    tail = b""
     while chunk := await read(_CHUNK):
-        kept = (kept + chunk)[-STDERR_TAIL_BYTES:]
-    return kept
+        tail = (tail + chunk)[-STDERR_TAIL_BYTES:]
+    return tail

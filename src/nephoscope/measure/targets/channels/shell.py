@@ -89,8 +89,8 @@ class ShellChannel(ABC):
         there = f"{self._folder}/probe-{wanted}"
         if await self._sha256_there(there) != wanted:
             await self._upload(source, there, "700")
-            found = await self._sha256_there(there)
-            if found != wanted:
+            digest = await self._sha256_there(there)
+            if digest != wanted:
                 raise TargetError(
                     f"{self.name}: the probe that was copied to {there} reads back differently.",
                     f"Check the disk there; `rm -r {self._folder}` removes its files.",
@@ -160,8 +160,8 @@ class ShellChannel(ABC):
 
     async def _sha256_there(self, there: str) -> str:
         """SHA-256 of a file there; '' when there is none. Read back where no tool can tell it."""
-        if found := await self._ask("sum", there):
-            return found
+        if sum_there := await self._ask("sum", there):
+            return sum_there
         digest = hashlib.sha256()
         ended = await self._read(there, digest.update)
         return digest.hexdigest() if ended.returncode == 0 else ""

@@ -1,7 +1,7 @@
 """The kinds of targets: one file and one line of `KINDS` each.
 
 A file holds the kind's keys in a plan, its form for `--target`, what it states about itself
-(`Traits`) and how the target is made.
+(`Traits`) and how the target is made. docs/contributing/target-kind.md describes how to add one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read(values: Any) -> TargetRecord:
     record = KINDS[kind]
     own = {}
     for key, value in values.items():
-        kinds = [name for name, one in KINDS.items() if key in one.model_fields]
+        kinds = [name for name, target in KINDS.items() if key in target.model_fields]
         if key in record.model_fields or not kinds:
             own[key] = value
         # Runs that were stored before kinds had keys of their own name every key, empty.

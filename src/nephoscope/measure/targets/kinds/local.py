@@ -27,6 +27,7 @@ class LocalRecord(TargetRecord):
     model_config = ConfigDict(title="LocalTarget")
 
     form: ClassVar[str] = "local"
+    trial_overhead_s: ClassVar[float] = 0.05
 
     kind: Literal["local"] = Field(default="local", description="How the machine is reached.")
     directory: Directory = ""

@@ -76,6 +76,9 @@ class TargetRecord(Record):
     form: ClassVar[str]
     """How it is written for `--target`: `ssh:[user@]host[:port]`."""
 
+    trial_overhead_s: ClassVar[float] = 0.15
+    """Time to start and end a probe there, for estimates before any trial was measured."""
+
     name: str = Field(
         default="local",
         pattern=NAME,

@@ -26,6 +26,7 @@ class SimRecord(TargetRecord):
     model_config = ConfigDict(title="SimTarget")
 
     form: ClassVar[str] = "sim[:[VM@]SCENARIO]"
+    trial_overhead_s: ClassVar[float] = 0.05
 
     kind: Literal["sim"] = Field(default="sim", description="How the machine is reached.")
     machine: str | dict[str, Any] = Field(

@@ -33,7 +33,7 @@ class Running:
         self._program = program
         self._benchmark = benchmark
         self._parse = parse
-        self._taken = b""
+        self._first_output = b""
         self._ready: dict[str, Any] | None = None
         self._token = ""
         self.last_words = ""
@@ -73,7 +73,7 @@ class Running:
                 raise
             self._ready = _ready(line)
             if self._ready is None:
-                self._taken += line or b""
+                self._first_output += line or b""
                 raise await self._failure()
             if self._token:
                 self._ready["token"] = self._token
@@ -129,7 +129,7 @@ class Running:
         )
 
     def _trial(self, ended: Ended, timeout_s: float) -> TargetTrial:
-        stdout = self._taken + ended.stdout
+        stdout = self._first_output + ended.stdout
         if ended.why == "output":
             failure = BenchmarkFailed(
                 "too_much_output",

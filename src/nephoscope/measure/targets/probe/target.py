@@ -206,8 +206,8 @@ class Target:
         """
         program = await self._channel.start(busy_programs.COMMAND)
         ended = await program.rest(PROCESSES_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
-        found = busy_programs.reading(ended.stdout.decode(errors="replace"), time.monotonic())
-        return found if found.processes else None
+        reading = busy_programs.reading(ended.stdout.decode(errors="replace"), time.monotonic())
+        return reading if reading.processes else None
 
     async def require_server(self, benchmark: str) -> None:
         """Raises Lacking, with the command that installs it, when the server of an adapter's tool

@@ -139,7 +139,7 @@ def wrapped_by(adapter: Adapter, version: str) -> Parse:
 
 def _notes(spec: BenchmarkSpec, samples: Iterable[Sample]) -> Iterator[str]:
     """Says that requests failed, and that a tool's latencies are those of answered ones only."""
-    failed = sum(one.value for one in samples if one.metric == ERRORS)
+    failed = sum(sample.value for sample in samples if sample.metric == ERRORS)
     if failed and any(metric.id.startswith("latency_") for metric in spec.metrics):
         yield (
             f"{failed:,.0f} requests failed or had no answer in time; the latencies of {spec.tool} "

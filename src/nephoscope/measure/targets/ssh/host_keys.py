@@ -38,7 +38,7 @@ class HostKeys:
     files: Sequence[Path]
     known: asyncssh.SSHKnownHosts
     _of_host: list[asyncssh.SSHKey] = field(default_factory=list)
-    _shown: asyncssh.SSHKey | None = None
+    _presented: asyncssh.SSHKey | None = None
 
     def trusted(
         self, host: str, _addr: str, port: int | None
@@ -65,13 +65,13 @@ class HostKeys:
 
     def note_key(self, key: asyncssh.SSHKey) -> None:
         """Notes the key that a host showed and that is not trusted."""
-        self._shown = key
+        self._presented = key
 
     def refusal(self, where: str, host: str, port: int, reason: str) -> TargetError:
         """The sentence for a host key that was refused."""
         files = " or ".join(map(str, self.files))
         name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
-        shows = f" It shows {fingerprint(self._shown)}." if self._shown else ""
+        shows = f" It shows {fingerprint(self._presented)}." if self._presented else ""
         if "revoked" in reason.lower():
             return TargetError(
                 f"{where}: the host shows a key that {files} marks as revoked.",

@@ -168,8 +168,8 @@ class SshProgram:
                 return
             seen.append(line)
         await self.end()
-        said = b"".join(seen).decode("utf-8", errors="replace") + self._last_words()
-        words_there = said.strip().splitlines()
+        text = b"".join(seen).decode("utf-8", errors="replace") + self._last_words()
+        words_there = text.strip().splitlines()
         last = f" It said: {words_there[-1][:200]}" if words_there else ""
         raise TargetError(
             f"{self._where}: the login shell there ran no command.{last}",

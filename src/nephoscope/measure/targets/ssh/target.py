@@ -29,9 +29,9 @@ class SshTarget(Target):
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
         """See `Target.endpoint`: the address under which it is reached from here, and its own."""
         endpoint = self._ssh.endpoint()
-        if version and {ip_address(one).version for one in (endpoint.bind, endpoint.address)} != {
-            version
-        }:
+        if version and {
+            ip_address(address).version for address in (endpoint.bind, endpoint.address)
+        } != {version}:
             return super().endpoint(client, version)
         return endpoint
 

@@ -6,6 +6,8 @@ use std::io::Error;
 
 /// After so many waits in vain in a row, one wait in 2 to this power is a busy one.
 const DOUBLINGS_MAX: u32 = 6;
+/// A poll takes about a microsecond: what takes longer than this was spent without the CPU.
+const POLL_MAX_NS: u64 = 20_000;
 
 pub struct BusyWait {
     /// Longest busy wait; 0 for none.
@@ -13,7 +15,7 @@ pub struct BusyWait {
     /// Waits in vain in a row, and waits until the next attempt.
     vain: u32,
     skipped: u32,
-    /// Time spent so, since the thread began.
+    /// CPU time spent so, since the thread began.
     pub spent_ns: u64,
 }
 
@@ -22,31 +24,41 @@ impl BusyWait {
         Self { limit_ns, vain: 0, skipped: 0, spent_ns: 0 }
     }
 
-    /// Waits for events, from `now_ns` on; sleeps when busy waiting has been in vain.
+    /// Waits for events, from `now_ns` on; sleeps when busy waiting has been in vain. A timeout of 0
+    /// is a poll of a caller that waits busily itself, until the set time of a request.
     pub fn wait(
         &mut self,
         epoll: &mut Epoll,
         now_ns: u64,
         timeout_ns: u64,
     ) -> Result<usize, Error> {
-        if !self.is_due() {
+        if timeout_ns > 0 && !self.is_due() {
             return epoll.wait(timeout_ns);
         }
         let mut count = epoll.wait(0)?;
         if count > 0 {
             return Ok(count);
         }
-        let mut waited_ns = 0;
+        let mut waited_ns = self.spend(now_ns, 0);
+        if timeout_ns == 0 {
+            return Ok(0);
+        }
         while count == 0 && waited_ns < self.limit_ns.min(timeout_ns) {
             count = epoll.wait(0)?;
-            waited_ns = clock::monotonic_ns() - now_ns;
+            waited_ns = self.spend(now_ns, waited_ns);
         }
-        self.spent_ns += waited_ns;
         self.end(count > 0);
         match count {
             0 => epoll.wait(timeout_ns.saturating_sub(waited_ns)),
             count => Ok(count),
         }
+    }
+
+    /// Counts a poll that began `waited_ns` after `begun_ns`; returns how long the wait lasts now.
+    fn spend(&mut self, begun_ns: u64, waited_ns: u64) -> u64 {
+        let now_ns = clock::monotonic_ns().saturating_sub(begun_ns);
+        self.spent_ns += now_ns.saturating_sub(waited_ns).min(POLL_MAX_NS);
+        now_ns
     }
 
     fn is_due(&mut self) -> bool {
@@ -100,6 +112,9 @@ mod tests {
         let begun_ns = clock::monotonic_ns();
         assert_eq!(busy.wait(&mut epoll, begun_ns, 2_000_000).unwrap(), 0);
         assert!(clock::monotonic_ns() - begun_ns >= 2_000_000 && busy.spent_ns >= 10_000);
+        let spent_ns = busy.spent_ns;
+        assert_eq!(busy.wait(&mut epoll, clock::monotonic_ns() - 1_000_000, 0).unwrap(), 0);
+        assert_eq!(busy.spent_ns - spent_ns, POLL_MAX_NS);
         far.write_all(b"x").unwrap();
         assert_eq!(BusyWait::new(10_000).wait(&mut epoll, 0, 1_000_000_000).unwrap(), 1);
     }

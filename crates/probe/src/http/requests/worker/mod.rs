@@ -26,7 +26,7 @@ use usage::ThreadUsage;
 /// Bytes read at once.
 const INPUT_BYTES: usize = 64 << 10;
 /// Longest sleep between two looks whether the trial is over.
-const LOOK_AROUND_NS: u64 = 20_000_000;
+const CHECK_INTERVAL_NS: u64 = 20_000_000;
 /// Time after the end in which requests that were due before it are still sent: a server that keeps up
 /// has answered them by then, so that what stays unsent is a queue that grew.
 const BACKLOG_NS: u64 = 100_000_000;
@@ -127,6 +127,7 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
             }
             let now_ns = clock::monotonic_ns();
             self.observe(now_ns);
+            let sent = self.recorder.sent;
             self.send_due(now_ns)?;
             let end_ns = self.recorder.window.end_ns;
             if now_ns >= end_ns {
@@ -137,7 +138,9 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
                     return Ok(());
                 }
             }
-            self.poll(now_ns)?;
+            // The time of sending is no time of waiting.
+            let has_sent = self.recorder.sent > sent;
+            self.poll(if has_sent { clock::monotonic_ns() } else { now_ns })?;
         }
     }
 
@@ -189,7 +192,7 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
     /// Waits until something is due or a socket is ready, and handles that.
     fn poll(&mut self, now_ns: u64) -> Result<()> {
         let window = self.recorder.window;
-        let mut until_ns = now_ns + LOOK_AROUND_NS;
+        let mut until_ns = now_ns + CHECK_INTERVAL_NS;
         until_ns = until_ns.min(self.next_sweep_ns).min(self.interval_ends_ns);
         for edge_ns in [window.warm_ns, window.end_ns] {
             until_ns = if now_ns < edge_ns { until_ns.min(edge_ns) } else { until_ns };
@@ -204,7 +207,7 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
 
     /// Reads all that has come before it sends what follows, so that responses are timed as they come.
     fn take_events(&mut self, now_ns: u64, timeout_ns: u64) -> Result<()> {
-        let waited = if self.in_flight > 0 {
+        let waited = if self.in_flight > 0 || timeout_ns == 0 {
             self.busy_wait.wait(&mut self.epoll, now_ns, timeout_ns)
         } else {
             self.epoll.wait(timeout_ns)

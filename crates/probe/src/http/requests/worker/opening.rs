@@ -1,5 +1,5 @@
 //! Connections that are being opened, and their TLS handshakes.
-use super::{EngineWorker, LOOK_AROUND_NS};
+use super::{EngineWorker, CHECK_INTERVAL_NS};
 use crate::error::Result;
 use crate::http::requests::connection::{ConnectionState, EngineConnection};
 use crate::http::requests::epoll::{READ, WRITE};
@@ -32,7 +32,7 @@ impl<P: Protocol> EngineWorker<'_, P> {
             if ended || clock::monotonic_ns() >= until_ns || gate.is_abandoned() {
                 return Ok(());
             }
-            self.take_events(clock::monotonic_ns(), LOOK_AROUND_NS)?;
+            self.take_events(clock::monotonic_ns(), CHECK_INTERVAL_NS)?;
         }
     }
 

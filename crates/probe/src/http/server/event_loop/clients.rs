@@ -48,8 +48,8 @@ impl HttpServer<'_> {
                     if self.counters.open >= self.settings.connections as u64 {
                         self.counters.refused += 1;
                         // Whoever is flooded cannot wait until a client reads.
-                        let told = stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
-                        self.counters.sent_bytes += told.unwrap_or(0) as u64;
+                        let sent = stream.set_nonblocking(true).and_then(|()| stream.write(BUSY));
+                        self.counters.sent_bytes += sent.unwrap_or(0) as u64;
                         continue;
                     }
                     if stream.set_nonblocking(true).is_err() || !self.add(stream) {
@@ -123,7 +123,8 @@ impl HttpServer<'_> {
         for _ in 0..SWEEP_SLOTS.min(self.slots.len()) {
             self.sweep_slot = (self.sweep_slot + 1) % self.slots.len();
             let slot = &self.slots[self.sweep_slot];
-            let late = slot.connection.as_ref().is_some_and(|one| one.deadline_ns < now_ns);
+            let late =
+                slot.connection.as_ref().is_some_and(|connection| connection.deadline_ns < now_ns);
             if !late {
                 continue;
             }

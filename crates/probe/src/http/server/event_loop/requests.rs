@@ -93,7 +93,7 @@ impl HttpServer<'_> {
             return refused(Refusal::BodyTooLarge);
         }
         let (route, bytes) = match routes::find(request.target) {
-            Ok(found) => found,
+            Ok(matched) => matched,
             Err(refusal) => return refused(refusal),
         };
         Pending {
