@@ -264,7 +264,7 @@ def test_a_delay_holds_and_changes_in_place() -> None:
         for text, seconds in (("5ms", 0.005), ("0ms", 0.0), ("20ms", 0.020)):
             apply(links_wan_delay=text)
             # Twice the delay; half a millisecond each way as in the check.
-            wire.holds(text, median_s(lab, "a", "b"), 2 * seconds, 0.001)
+            wire.delay_holds(text, median_s(lab, "a", "b"), 2 * seconds)
         assert lab.links[0].path == ("netem" if needs.abilities().netem else "line")
         assert LABS.open(lab.name).topology == lab.topology
 
@@ -306,9 +306,9 @@ def test_sites_are_as_far_apart_as_the_matrix_says() -> None:
     def work(lab: Lab) -> None:
         # There and back: 10 + 14, 20 + 20, 5 + 5; within a site nothing is added.
         for pair, truth in {"ac": 24, "bd": 40, "cd": 10, "ab": 0}.items():
-            wire.holds(pair, median_s(lab, pair[0], pair[1]), truth / 1e3, 0.001)
+            wire.delay_holds(pair, median_s(lab, pair[0], pair[1]), truth / 1e3)
         asyncio.run(conditions.apply(lab, {"geo.latency": LATER}))
-        wire.holds("later", median_s(lab, "a", "c"), 0.060, 0.001)
+        wire.delay_holds("later", median_s(lab, "a", "c"), 0.060)
 
     LATER = {"x": {"y": "30ms", "z": "20ms"}, "y": {"z": "5ms"}}  # noqa: N806
     wire.in_lab(values, work)

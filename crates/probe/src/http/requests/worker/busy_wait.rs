@@ -15,13 +15,15 @@ pub struct BusyWait {
     /// Waits in vain in a row, and waits until the next attempt.
     vain: u32,
     skipped: u32,
+    /// When the last poll of a caller that waits itself ended, if it did nothing else since.
+    polled_ns: Option<u64>,
     /// CPU time spent so, since the thread began.
     pub spent_ns: u64,
 }
 
 impl BusyWait {
     pub fn new(limit_ns: u64) -> Self {
-        Self { limit_ns, vain: 0, skipped: 0, spent_ns: 0 }
+        Self { limit_ns, vain: 0, skipped: 0, polled_ns: None, spent_ns: 0 }
     }
 
     /// Waits for events, from `now_ns` on; sleeps when busy waiting has been in vain. A timeout of 0
@@ -32,6 +34,7 @@ impl BusyWait {
         now_ns: u64,
         timeout_ns: u64,
     ) -> Result<usize, Error> {
+        let begun_ns = self.polled_ns.take().unwrap_or(now_ns);
         if timeout_ns > 0 && !self.is_due() {
             return epoll.wait(timeout_ns);
         }
@@ -39,10 +42,11 @@ impl BusyWait {
         if count > 0 {
             return Ok(count);
         }
-        let mut waited_ns = self.spend(now_ns, 0);
         if timeout_ns == 0 {
+            self.polled_ns = Some(begun_ns + self.spend(begun_ns, 0));
             return Ok(0);
         }
+        let mut waited_ns = self.spend(now_ns, 0);
         while count == 0 && waited_ns < self.limit_ns.min(timeout_ns) {
             count = epoll.wait(0)?;
             waited_ns = self.spend(now_ns, waited_ns);
@@ -52,6 +56,11 @@ impl BusyWait {
             0 => epoll.wait(timeout_ns.saturating_sub(waited_ns)),
             count => Ok(count),
         }
+    }
+
+    /// States that the caller did something else than wait since its last poll.
+    pub fn worked(&mut self) {
+        self.polled_ns = None;
     }
 
     /// Counts a poll that began `waited_ns` after `begun_ns`; returns how long the wait lasts now.

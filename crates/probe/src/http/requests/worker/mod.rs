@@ -138,9 +138,13 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
                     return Ok(());
                 }
             }
-            // The time of sending is no time of waiting.
-            let has_sent = self.recorder.sent > sent;
-            self.poll(if has_sent { clock::monotonic_ns() } else { now_ns })?;
+            if self.recorder.sent == sent {
+                self.poll(now_ns)?;
+            } else {
+                // The time of sending is no time of waiting.
+                self.busy_wait.worked();
+                self.poll(clock::monotonic_ns())?;
+            }
         }
     }
 
