@@ -30,7 +30,7 @@ KINDS = ("independent", "noise grows to 4 times", "AR(1) 0.6", "AR(1) 0.9")
 FALSE_ALARMS = (0.01, 0.02, 0.05, 0.1, 0.2)
 SHARE = 0.6
 """Part of the rate that is used: the simulated series are not all there are."""
-LOWEST = 3.5
+LOWEST = 4.0
 """Score below which no threshold can lie, so that no other noise model is tried."""
 SETTLING = 200
 """Points before a series begins, so that it is stationary."""

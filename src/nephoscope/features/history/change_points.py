@@ -36,7 +36,7 @@ FACTOR = 4
 """Points, or medians of them, that a point of the next coarser scale merges."""
 RECENT = 2000
 """Points of each scale that are tested; what lies before them is tested at coarser scales."""
-_PROFILE_POINTS = 50_000
+_PROFILE_POINTS = 10_000
 _USUAL_TESTS = 8
 """Tests after which a noise model is chosen again."""
 
@@ -96,26 +96,59 @@ class _Alarm:
     noise: NoiseModel
 
 
+class _Growing:
+    """Values at whose end others are added. The room doubles, so that one value costs no copy."""
+
+    def __init__(self) -> None:
+        self._room = np.zeros(WINDOW)
+        self._size = 0
+
+    def extend(self, values: Array) -> None:
+        """Adds values."""
+        end = self._size + values.size
+        if end > self._room.size:
+            room = np.zeros(max(end, 2 * self._room.size))
+            room[: self._size] = self.array
+            self._room = room
+        self._room[self._size : end] = values
+        self._size = end
+
+    @property
+    def array(self) -> Array:
+        """The values so far."""
+        return self._room[: self._size]
+
+
 @dataclass(slots=True)
 class _Scale:
     """Medians of `merged` points. tested: how many of them were there at the last test. usual: the
     noise model that was chosen last, and age: tests since then."""
 
     merged: int
-    at_s: Array = field(default_factory=lambda: np.zeros(0))
-    values: Array = field(default_factory=lambda: np.zeros(0))
+    times: _Growing = field(default_factory=_Growing)
+    medians: _Growing = field(default_factory=_Growing)
     tested: int = 0
     usual: NoiseModel = WHITE
     age: int = 0
 
-    def fill(self, at_s: Array, values: Array) -> None:
+    @property
+    def at_s(self) -> Array:
+        """Times of the medians, in seconds."""
+        return self.times.array
+
+    @property
+    def values(self) -> Array:
+        """The medians."""
+        return self.medians.array
+
+    def fill(self, finest: _Scale) -> None:
         """Adds the medians of the points of the series that are complete now."""
-        start, end = self.at_s.size, at_s.size // self.merged
+        start, end = self.at_s.size, finest.at_s.size // self.merged
         if end > start:
             rows = slice(start * self.merged, end * self.merged)
             shape = (end - start, self.merged)
-            self.at_s = np.append(self.at_s, np.median(at_s[rows].reshape(shape), axis=1))
-            self.values = np.append(self.values, np.median(values[rows].reshape(shape), axis=1))
+            self.times.extend(np.median(finest.at_s[rows].reshape(shape), axis=1))
+            self.medians.extend(np.median(finest.values[rows].reshape(shape), axis=1))
 
 
 class Detector:
@@ -124,9 +157,8 @@ class Detector:
 
     def __init__(self, false_alarms: float = FALSE_ALARMS) -> None:
         self._limit = partial(threshold, false_alarms=false_alarms)
-        self._at_s = np.zeros(0)
-        self._values = np.zeros(0)
-        self._scales = [_Scale(1)]
+        self._finest = _Scale(1)
+        self._scales = [self._finest]
         self._alarms: list[_Alarm] = []
         self._profile: seasons.Profile | None = None
         self._profiled_s = -math.inf
@@ -134,20 +166,29 @@ class Detector:
 
     def add(self, at_s: Array, values: Array) -> None:
         """Adds points and tests them. at_s: seconds, ascending, behind all points so far."""
-        self._at_s = np.append(self._at_s, at_s)
-        self._values = np.append(self._values, values)
-        if self._at_s.size and self._at_s[-1] >= self._profiled_s + seasons.DAY_S:
-            self._profiled_s = float(self._at_s[-1])
-            recent = slice(-_PROFILE_POINTS, None)
-            self._profile = seasons.profile(self._at_s[recent], self._values[recent])
-            self._step_test = partial(
-                step_test.step_test, weekends=not seasons.knows_weekends(self._at_s[recent])
-            )
-        while self._at_s.size > self._scales[-1].merged * WINDOW:
+        finest = self._finest
+        finest.times.extend(at_s)
+        finest.medians.extend(values)
+        while finest.at_s.size > self._scales[-1].merged * WINDOW:
             self._scales.append(_Scale(FACTOR * self._scales[-1].merged))
+        for scale in self._scales[1:]:
+            scale.fill(finest)
+        if finest.at_s.size and finest.at_s[-1] >= self._profiled_s + seasons.DAY_S:
+            self._profiled_s = float(finest.at_s[-1])
+            self._learn_profile()
         for scale in self._scales:
-            scale.fill(self._at_s, self._values)
             self._test(scale)
+
+    def _learn_profile(self) -> None:
+        """Learns the usual course of a day from the finest scale whose points cover weekends."""
+        at_s, values = self._finest.at_s, self._finest.values
+        for scale in self._scales:
+            at_s, values = scale.at_s[-_PROFILE_POINTS:], scale.values[-_PROFILE_POINTS:]
+            if scale.at_s.size <= _PROFILE_POINTS or seasons.knows_weekends(at_s):
+                break
+        self._profile = seasons.profile(at_s, values)
+        weekends = not seasons.knows_weekends(at_s)
+        self._step_test = partial(step_test.step_test, weekends=weekends)
 
     def _test(self, scale: _Scale) -> None:
         """Tests the points of a scale that were not tested, as if they arrived now."""
@@ -173,7 +214,7 @@ class Detector:
         index = start + test.index
         near = [entry for entry in self._alarms if _is_near(entry, index, merged)]
         if not near:
-            detected = min(end * merged, self._at_s.size) - 1
+            detected = min(end * merged, self._finest.at_s.size) - 1
             self._alarms.append(_Alarm(index * merged, detected, merged, test.score, test.noise))
             self._alarms.sort(key=lambda entry: entry.index)
         elif near[0].merged == merged:
@@ -245,9 +286,9 @@ class Detector:
         if alarm.merged > 1:
             bounds = (
                 max(0, bounds[0] - alarm.merged + 1),
-                min(self._at_s.size - 1, bounds[1] + alarm.merged - 1),
+                min(self._finest.at_s.size - 1, bounds[1] + alarm.merged - 1),
             )
-            index = _located(self._values, index, alarm.merged)
+            index = _located(self._finest.values, index, alarm.merged)
         return DetectedStep(
             index=index,
             first=min(index, bounds[0]),
