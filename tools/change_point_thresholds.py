@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nephoscope.features.history import step_test
-from nephoscope.features.history.change_points import STRIDE, WINDOW
-from nephoscope.features.history.noise import NoiseModel
+from nephoscope.features.history.change_points import STRIDE, USUAL_TESTS, WINDOW
+from nephoscope.features.history.noise import WHITE, NoiseModel
 from nephoscope.features.history.seasons import DAY_S
 
 Floats = npt.NDArray[np.float64]
@@ -56,8 +56,13 @@ def maxima(task: tuple[str, int]) -> tuple[float, float]:
     # Hourly series have seasons to fit.
     at_s = np.arange(WINDOW, dtype=np.float64) * (3600.0 if seed % 2 else DAY_S)
     highest = [0.0, 0.0]
+    usual, age = WHITE, 0
     for end in range(step_test.MINIMUM_POINTS, WINDOW + 1, STRIDE):
-        test = step_test.step_test(at_s[:end], values[:end], limit=_lowest)
+        first = usual if age < USUAL_TESTS else WHITE
+        test = step_test.step_test(at_s[:end], values[:end], limit=_lowest, usual=first)
+        age += 1
+        if not test.noise.is_white and test.noise != first:
+            usual, age = test.noise, 0
         place = 0 if test.noise.is_white else 1
         highest[place] = max(highest[place], test.score)
     return highest[0], highest[1]

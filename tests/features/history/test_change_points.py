@@ -135,3 +135,15 @@ def test_a_point_that_is_added_is_tested_as_in_the_whole() -> None:
     for place in range(150):
         detector.add(at_s[place : place + 1], values[place : place + 1])
     assert detector.steps() == detect(at_s, values)
+
+
+def test_shocks_that_come_again_are_no_steps() -> None:
+    """As the balance of an account has them: it jumps once a month and falls until the next."""
+    rng = np.random.default_rng(28)
+    shocks = np.cumsum(rng.integers(24, 32, 9))
+    values = np.zeros(240)
+    for place in range(1, 240):
+        values[place] = 0.95 * values[place - 1] + 0.006 * rng.standard_normal()
+        values[place] += 0.12 * (place in shocks)
+    # The first ones are alone in the points before them.
+    assert all(one.index < shocks[2] for one in detect(DAY_S * np.arange(240), values))

@@ -37,7 +37,7 @@ FACTOR = 4
 RECENT = 2000
 """Points of each scale that are tested; what lies before them is tested at coarser scales."""
 _PROFILE_POINTS = 10_000
-_USUAL_TESTS = 8
+USUAL_TESTS = 8
 """Tests after which a noise model is chosen again."""
 
 
@@ -204,7 +204,7 @@ class Detector:
         at_s, values = self._without_season(scale, start, end)
         if at_s.size < step_test.MINIMUM_POINTS:
             return
-        usual = scale.usual if scale.age < _USUAL_TESTS else WHITE
+        usual = scale.usual if scale.age < USUAL_TESTS else WHITE
         scale.age += 1
         test = self._step_test(at_s, values, known, limit=self._limit, usual=usual)
         if not test.noise.is_white and test.noise != usual:
