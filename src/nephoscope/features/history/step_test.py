@@ -189,7 +189,8 @@ def _tested(
     if exact:
         score = np.inf if abs(best.size) > 1e-9 * largest else 0.0
     else:
-        lasting = _lasting_size(best, joined[:, 0] - fit, place, scale)
+        is_outlier = abs(float(values[place] - clipped[place])) > scale
+        lasting = _lasting_size(best, joined[:, 0] - fit, place, scale, is_outlier=is_outlier)
         score = _as_normal(lasting / se, freedom) if se > 0 else 0.0
     plausible = candidates[best.gains >= best.gains[best.place] - _POSITION_LOSS * sd**2]
     return StepTest(
@@ -205,23 +206,26 @@ def _tested(
     )
 
 
-def _lasting_size(step: _Step, rest: Array, place: int, scale: float) -> float:
-    """Returns the size of a step without what the shock at its place explains.
+def _lasting_size(
+    step: _Step, rest: Array, place: int, scale: float, *, is_outlier: bool
+) -> float:
+    """Returns the size of a step without what an outlier or a shock at its place explains.
 
     rest: innovations without the step and without single outliers. Where they have shocks of so
     many robust standard deviations (`scale`) as well, the one at the place of the step is another
-    of them: it counts by what it exceeds the largest.
+    of them: it counts by what it exceeds the largest. is_outlier: of the value at the place, which
+    then counts as one on the new level.
     """
     own = float(step.rest[place] + step.size * step.column[place])
+    usual = abs(own)
+    if is_outlier:
+        usual = min(usual, abs(step.size * float(step.column[place])))
     shocks = np.abs(rest)
     shocks[place] = 0.0
     largest = float(np.max(shocks))
-    if largest <= _SHOCK * scale:
-        return abs(step.size)
-    excess = abs(own) - max(CLIP * scale, abs(own) - largest)
-    if excess <= 0:
-        return abs(step.size)
-    share = excess * float(step.column[place]) / step.square_of_column
+    if largest > _SHOCK * scale:
+        usual = min(usual, max(CLIP * scale, abs(own) - largest))
+    share = (abs(own) - usual) * float(step.column[place]) / step.square_of_column
     return min(max(0.0, abs(step.size) - math.copysign(share, own * step.size)), abs(step.size))
 
 
