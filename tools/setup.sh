@@ -176,6 +176,7 @@ build_probe() { # architecture
   local target flags folder program
   choose_target "$1"
   say "building the probe, the lab program and the simulator ($target)"
+  touch .setup/building
   RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe \
     --package nephoscope-lab --package nephoscope-sim --target "$target" --target-dir target/static ||
     stop "the probe does not build; the compiler's words are above."
@@ -185,9 +186,11 @@ build_probe() { # architecture
   done
 }
 
-# Written aside and renamed: a program that is running keeps its file.
+# Written aside and renamed: a program that is running keeps its file. It is as old as the sources that
+# went into it, so that an edit during the build counts as newer.
 install_program() { # built file, destination
   cp "$1" "$2.new"
+  touch -r .setup/building "$2.new"
   mv "$2.new" "$2"
 }
 
@@ -197,6 +200,7 @@ build_storage() { # architecture
   local target flags folder
   choose_target "$1"
   say "building the storage program ($target), which takes some minutes"
+  touch .setup/building
   RUSTFLAGS="$flags" cargo build --release --locked -q --package nephoscope-probe --features storage \
     --target "$target" --target-dir target/storage ||
     stop "the storage program does not build; the compiler's words are above. It needs Rust 1.91 or newer."

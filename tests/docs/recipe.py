@@ -141,9 +141,11 @@ class Copy:
         return self.run(STATUS).splitlines()
 
     def check_style(self) -> None:
-        """Refuses texts that `make check` would: format and lint of Python."""
+        """Refuses texts that `make check` would: format, lint and names of Python."""
         ruff = Path(sys.executable).with_name("ruff")
-        self.run(f"{ruff} format --check . && {ruff} check .")
+        self.run(
+            f"{ruff} format --check . && {ruff} check . && {sys.executable} tools/check_names.py"
+        )
 
     def reset(self) -> None:
         """Makes the copy what it was."""

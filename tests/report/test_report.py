@@ -536,15 +536,17 @@ def test_a_ladder_stands_in_the_table_by_its_levels() -> None:
     _, levels = made.ladders()
     result = replace(empty(), metrics=tuple(reversed(lines)), parts=(MachineFigures(levels),))
     table = next(table for table in blocks_of(result, Table) if "metric" in table.columns[0].title)
-    assert [row[0].partition(": ")[2] for row in table.rows] == [
-        "vector 8 KiB (L1)",
-        "vector 256 KiB (L2)",
-        "vector 8 MiB (L3)",
-        "vector 64 MiB (RAM)",
+    heading, *names = [row[0] for row in table.rows]
+    assert heading == "mem.cache throughput"
+    assert names == [
+        "  vector   8 KiB (L1)",
+        "  vector 256 KiB (L2)",
+        "  vector   8 MiB (L3)",
+        "  vector  64 MiB (RAM)",
     ]
     bare = replace(result, parts=())
     table = next(table for table in blocks_of(bare, Table) if "metric" in table.columns[0].title)
-    assert len(table.rows) == 2
+    assert len(table.rows) == 3
 
 
 def test_warnings_that_differ_in_numbers_only_are_told_once_on_the_terminal() -> None:

@@ -29,4 +29,4 @@ def test_every_declared_metric_has_a_truth() -> None:
 
 def test_every_mark_names_a_declared_metric() -> None:
     unknown = [f"{where}: {claim}" for claim, where in STATED if claim not in DECLARED]
-    assert not unknown
+    assert not unknown, f"Correct the mark, or run `make generate` if the metric is new: {unknown}"

@@ -253,7 +253,7 @@ class TrialRecord:
     stopped), covered_ratio (part of the measured time during which it ran), trials (how often it
     ran to its end). arm: 'a' or 'b' of an A/A control. nest: instance and boot, 0-based, in a
     nested design. attempt: 1, or more where the plan declares retries. around: of a noisy trial in
-    a design that goes around its baseline, `before` and `after`: the names of the quiet trials
+    a design that goes around its baseline, `before` and `after`: the names of the baseline trials
     (TrialKey.name) on both sides of it. reason_codes: stable name of each of `reasons`; empty in
     runs of earlier versions.
     """

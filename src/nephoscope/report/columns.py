@@ -6,7 +6,7 @@ with the unit of the column, text on one line, '–' for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -44,16 +44,21 @@ def table(
     caption: str = "",
     collapsed: bool = False,
     grouped: int = 0,
+    headings: Mapping[int, Sequence[str]] | None = None,
 ) -> Table:
     """Returns the columns of some records, a row for each.
 
     grouped: so many first cells are empty where they repeat those of the row above.
+    headings: rows of a name alone, above the record of this index.
     """
     rows = [tuple(column.cell(record) for column in columns) for record in records]
     groups = [row[:grouped] for row in rows]
     for place, (above, group) in enumerate(pairwise(groups), start=1):
         if above == group:
             rows[place] = (*("" for _ in group), *rows[place][grouped:])
+    empty = ("",) * (len(columns) - 1)
+    for place in sorted(headings or {}, reverse=True):
+        rows[place:place] = [(heading, *empty) for heading in (headings or {})[place]]
     return Table(columns, tuple(rows), caption, collapsed)
 
 
@@ -77,6 +82,11 @@ def text(
         return content if isinstance(content, Strip) else wording.clean(content)
 
     return Column(title, show, False, roomy, width)
+
+
+def label(title: str, value: Callable[[Record], str]) -> Column[Record]:
+    """Returns a column of names that keep their indent, made of text on one line."""
+    return Column(title, value)
 
 
 def number(

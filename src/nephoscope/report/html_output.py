@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from nephoscope.report import sparklines
+from nephoscope.report import sparklines, wording
 from nephoscope.report.blocks import Chart, Section
 
 PLOTLY = "plotly-cartesian-4.1.1.min.js"
@@ -85,6 +85,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
+    environment.filters["aligned"] = wording.aligned
     environment.filters["points"] = sparklines.as_svg_points
     environment.tests["strip"] = lambda cell: not isinstance(cell, str)
     return environment

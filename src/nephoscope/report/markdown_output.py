@@ -77,7 +77,10 @@ def _items(block: Items) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    return sparklines.as_text(cell) if isinstance(cell, Strip) else escape(cell)
+    if isinstance(cell, Strip):
+        return sparklines.as_text(cell)
+    text = cell.lstrip(" ")
+    return "&nbsp;" * (len(cell) - len(text)) + escape(text)
 
 
 def _table(table: Table) -> str:

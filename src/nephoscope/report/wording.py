@@ -28,6 +28,7 @@ from nephoscope.core.naming import plural as plural
 from nephoscope.results.excluded import excluded_settings
 from nephoscope.results.precision import precision_sentence
 
+_PADDING = re.compile(r"(?:^|(?<= )) ")
 _FIGURES = re.compile(r"[0-9][0-9.,]*")
 
 MAX_NAMES = 4
@@ -68,6 +69,11 @@ def setting_text(metric: MetricResult, targets: int, leave_out: Iterable[str] = 
     """The setting of a metric in words, with its target where there are several."""
     target = clean(metric.target) if targets > 1 else ""
     return ", ".join(filter(None, (target, factors_text(metric.factors, leave_out))))
+
+
+def aligned(text: str) -> str:
+    """Returns a label with an indent and padding that a page keeps, as wide as digits."""
+    return _PADDING.sub("\N{FIGURE SPACE}", text)
 
 
 def digits_for(estimate: Estimate) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate, Factors, LineKey, factors_key
+from nephoscope.core.naming import factors_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,12 @@ class ThreadScaling:
     target: str
     factors: Factors
     efficiency: Mapping[int, Estimate]
+
+    @property
+    def name(self) -> str:
+        """The benchmark, with its setting where it has one."""
+        setting = factors_text(self.factors)
+        return f"{self.benchmark} ({setting})" if setting else self.benchmark
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ RESAMPLES = 1999
 class Triple:
     """One loaded trial with the quiet it is held against; all of one round and in one unit.
 
-    before, after: the quiet trials right before and right after it; None where there is none.
-    baseline: their geometric mean, or what stands in for it (the round's median of quiet trials).
+    before, after: the baseline trials right before and right after it; None where there is none.
+    baseline: their geometric mean, or what stands in for it (the median of the round's own).
     """
 
     round: int

@@ -72,7 +72,7 @@ def merge(run: MergedRun, batches: Iterable[Batch], names: Sequence[str]) -> dic
 def remove_unused(folder: Path, list_files: Callable[[], Sequence[TrialFile]] | None) -> None:
     """Removes what does not count: files of merged trials; merged files that nothing names.
 
-    look: returns the trials of a run whose manifest names merged files; None for another.
+    list_files: returns the trials of a run whose manifest names merged files; None for another.
     """
     if list_files is None:
         unused = [folder / name for name in ("samples.parquet", "records.jsonl")]

@@ -110,3 +110,19 @@ def test_the_command_prints_a_line_for_each_mistake(
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition("plan.yaml:")[2][:5] for line in lines] == ["2:1: ", "3:15:"]
     assert all(line.startswith("nephoscope: ") for line in lines)
+
+
+def test_what_a_tool_cannot_be_asked_is_refused_before_it_is_started() -> None:
+    assert mistakes("""version: 1
+name: x
+benchmarks:
+  - benchmark: cachebench
+    params: {duration_ns: 1500ms}
+  - benchmark: cachebench
+    factors: {duration_ns: [1s, 2500ms]}
+""") == [
+        "5:5: cachebench: duration_ns must be a whole number of seconds, because cachebench "
+        "counts them. Set duration_ns=1s.",
+        "7:5: cachebench: duration_ns must be a whole number of seconds, because cachebench "
+        "counts them. Set duration_ns=2s.",
+    ]

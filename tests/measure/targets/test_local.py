@@ -41,3 +41,10 @@ def test_a_directory_that_is_not_there_is_refused(
     tmp_path.rmdir()
     with pytest.raises(TargetError, match="the current directory does not exist any more"):
         asyncio.run(LocalTarget().open())
+
+
+def test_a_prefix_that_fails_is_to_blame_and_not_the_probe() -> None:
+    target = LocalTarget("there", prefix=("sh", "-c", "echo No such place. >&2; exit 3"))
+    with pytest.raises(TargetError, match="Its last words: No such place") as caught:
+        asyncio.run(target.open())
+    assert caught.value.hint == "Run `sh -c 'echo No such place. >&2; exit 3' true` to see why."

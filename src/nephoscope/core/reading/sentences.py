@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from nephoscope.core.errors import PlanError, UnknownName
+from nephoscope.core.reading.fields import NAME
 from nephoscope.core.reading.yamltext import Loc, locate
 
 Place = Callable[[Loc], str]
@@ -148,7 +149,7 @@ def _sentence(error: ErrorDetails, place: Place, record_of: RecordAt) -> PlanErr
         return PlanError(
             f"{where}{dotted} must be a text, not {error['input']!r}.", "Put it in quotes."
         )
-    if error["type"] == "string_pattern_mismatch":
+    if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] == NAME:
         return PlanError(
             f"{where}{dotted} must begin with a letter or digit and hold only a-z, 0-9, - and _ "
             f"(at most 40), not {error['input']!r}.",

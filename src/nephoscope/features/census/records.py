@@ -24,7 +24,7 @@ IDENTITY = (
 class MachineCount:
     """So many machines of a model; zone '' and hour None where they are not known.
 
-    machines: None where a model is told without a number. share: as printed, of a published table.
+    machines: None where a model is told without a number.
     clock_hz: as told. source: file and line, table, or ''. notes: of the source.
     """
 

@@ -142,7 +142,7 @@ class SavingAnalysis:
     selected_models: those that are kept. mean_speed: E. equal_parts_factor: mean of 1/x, cost of
     accepting every instance where each has an equal part of the work, relative to speed 1; with
     dynamic sharing it is 1/E. rest: what was assumed of launches whose speed is unknown.
-    explanation: how the published figure becomes the corrected one. sources: of the mix.
+    explanation: how the published figure becomes the corrected one. source: of the mix.
     """
 
     source: str

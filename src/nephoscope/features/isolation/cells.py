@@ -155,7 +155,7 @@ def _tail_factor(
 def _variation(pairs: Paired, confidence: float, seed: int) -> interference.Variation:
     baseline: dict[str, float] = {}
     for used, triple in zip(pairs.names, pairs.triples, strict=True):
-        # One quiet trial is the one after a load and the one before the next: it counts once.
+        # One baseline trial is the one after a load and the one before the next: it counts once.
         baseline |= dict(zip(used[1:], triple.sides or [triple.baseline], strict=False))
     loaded = [triple.loaded for triple in pairs.triples]
     return interference.variation_factor(

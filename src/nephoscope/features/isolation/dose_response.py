@@ -188,9 +188,9 @@ def respond(
 ) -> Response:
     """The response of interference factors (above 1 is worse) to the dose.
 
-    factors: shape (rounds, doses), doses ascending, the first in quiet (1 by definition), > 0.
-    doses: the same shape, what the load achieved (or what was asked, where that is not known).
-    asked: the nominal doses, for sentences, shape (doses,).
+    factors: shape (rounds, doses), ascending by dose, the baseline (1 by definition) first, > 0.
+    doses: the same shape, what the load achieved (or what was requested, where that is not known).
+    requested: the nominal doses, for sentences, shape (doses,).
     """
     table, levels = np.asarray(factors, dtype=np.float64), clean(requested, least=0)
     if table.ndim != 2 or table.shape[1] < LEAST_DOSES or not len(table):

@@ -63,7 +63,7 @@ def _response(
         neighbours=neighbours,
         points=tuple(DosePoint(c.intensity, c.achieved, c.factor) for c in cells),
         response=response,
-        by="asked" if reached is None else "achieved",
+        by="requested" if reached is None else "achieved",
         i_qos=_i_qos(cells, run.confidence),
     )
 

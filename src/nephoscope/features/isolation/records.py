@@ -97,7 +97,7 @@ class DosePoint:
 class DoseResponse:
     """One victim over the intensities of one resource, the quiet (dose 0) among them.
 
-    by: "achieved" or "asked", the dose that the slope is by. i_qos: Krebs' metric between the
+    by: "achieved" or "requested", the dose that the slope is by. i_qos: Krebs' metric between the
     lowest load and the highest; None with fewer than two.
     """
 
@@ -106,7 +106,7 @@ class DoseResponse:
     neighbours: int
     points: tuple[DosePoint, ...]
     response: Response
-    by: Literal["achieved", "asked"]
+    by: Literal["achieved", "requested"]
     i_qos: Estimate | None
 
 
@@ -143,7 +143,7 @@ class IdleControl:
 
 @dataclass(frozen=True, slots=True)
 class BaselineDrift:
-    """Drift of a victim's quiet trials over the run."""
+    """Drift of a victim's baseline trials over the run."""
 
     victim: VictimLine
     drift: Drift

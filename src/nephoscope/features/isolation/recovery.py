@@ -23,7 +23,7 @@ from nephoscope.stats.statistics.estimates import mapped
 from nephoscope.stats.statistics.values import Array, Numbers, clean
 
 DRIFT_LEAST = 8
-"""Quiet trials below which no drift is told: with 7, Kendall's test is too coarse."""
+"""Baseline trials below which no drift is told: with 7, Kendall's test is too coarse."""
 
 
 RecoveryWord = Literal["recovered", "not recovered", "better after", "undecided", "not measured"]
@@ -92,7 +92,7 @@ class Drift:
 
 
 def drift(at: Numbers, baseline: Numbers, *, better: Better, confidence: float = 0.95) -> Drift:
-    """Trend of the quiet trials over time (Theil-Sen on logarithms).
+    """Trend of the baseline trials over time (Theil-Sen on logarithms).
 
     at: when each was taken, any unit, shape (n,); one value a round, or what rounds have in common
     feigns a trend. Below 8 trials nothing is said. A drift does not

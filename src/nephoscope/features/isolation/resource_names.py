@@ -79,7 +79,7 @@ def canary_of(cell: Cell, records: Mapping[str, TrialRecord]) -> str:
 
 def _of_the_kernel(cell: Cell, records: Mapping[str, TrialRecord]) -> dict[str, Effect]:
     """Returns what the kernel that the victim shares with its neighbours did beside this cell's
-    trials, against the quiet trials on both sides; nothing for a victim with a kernel of its
+    trials, against the baseline trials on both sides; nothing for a victim with a kernel of its
     own."""
     baseline = {name for trial in cell.trials for name in records[trial].around.values()}
     sides = [

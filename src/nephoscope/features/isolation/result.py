@@ -2,7 +2,7 @@
 
 A run has such a part when its plan varies the factor `resource`: each loaded trial is held against
 the quiet ones right before and after it (or, where a plan does not go around its quiet, against
-its round's quiet trials). Intervals are plain; verdicts are corrected over all cells (Holm).
+its round's baseline trials). Intervals are plain; verdicts are corrected over all cells (Holm).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _idle(cells: Sequence[Cell], confidence: float) -> IdleControl | None:
 
 
 def _drifts(lines: Sequence[WatchedLine], run: AnalysedTrials) -> Iterable[BaselineDrift]:
-    """One value a round: quiet trials of one round share its luck and would feign a trend."""
+    """One value a round: baseline trials of one round share its luck and would feign a trend."""
     for line in lines:
         rounds = trial_pairs.baseline_by_round(line, run.records).values()
         drift = recovery.drift(

@@ -1,4 +1,4 @@
-"""From stored trials to victims with their loaded and quiet trials, and the pairs among them."""
+"""From stored trials to victims with their loaded and baseline trials, and the pairs among them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class AnalysedTrials:
 
 
 def load_of(factors: Mapping[str, Any]) -> AppliedLoad | None:
-    """The load that a trial's factors name; None for quiet trials and for plans without loads."""
+    """The load that a trial's factors name; None for baseline trials and plans without loads."""
     resource = factors.get(RESOURCE)
     if resource is None or resource == BASELINE_LOAD:
         return None
@@ -211,7 +211,7 @@ def by_load(line: WatchedLine, records: Mapping[str, TrialRecord]) -> dict[Appli
 def baseline_by_round(
     line: WatchedLine, records: Mapping[str, TrialRecord]
 ) -> dict[int, list[str]]:
-    """Round -> the names of the line's quiet trials, in the order of execution."""
+    """Round -> the names of the line's baseline trials, in the order of execution."""
     baseline = [name for name in line.values if load_of(records[name].factors) is None]
     baseline.sort(key=lambda name: records[name].position)
     return group_by(baseline, lambda name: records[name].key.round)
@@ -219,7 +219,7 @@ def baseline_by_round(
 
 def paired(line: WatchedLine, loaded: Sequence[str], records: Mapping[str, TrialRecord]) -> Paired:
     """Loaded trials with the quiet ones right before and after them, as the run noted; where it
-    noted none, with the median of their round's quiet trials."""
+    noted none, with the median of their round's baseline trials."""
     of_round = baseline_by_round(line, records)
     triples, used, sides = [], [], 0
     for name in loaded:

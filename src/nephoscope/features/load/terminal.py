@@ -52,7 +52,7 @@ def _counts(result: RunResult) -> LoadCounts | None:
 
 
 def _notes(result: RunResult, lead: str) -> str:
-    """Warnings, notes and excluded trials. told: the sentence that stands above already."""
+    """Warnings, notes and excluded trials. lead: the sentence that stands above already."""
     notes = [
         finding.sentence for finding in result.findings if finding.severity is Severity.WARNING
     ]

@@ -107,7 +107,7 @@ def scaling(case: TargetEvidence) -> Answers:
     for curve in _figures(case).scaling:
         if curve.target == case.target:
             poor += [
-                (curve.benchmark, threads, efficiency)
+                (curve.name, threads, efficiency)
                 for threads, efficiency in curve.efficiency.items()
                 if is_below(efficiency, _POOR_EFFICIENCY)
             ]

@@ -47,7 +47,7 @@ def answer(result: RunResult) -> list[str]:
     several = len(selection.target_names(result)) > 1
     return [
         wording.clean(
-            f"{f'{scaling.target}: ' if several else ''}{scaling.benchmark} on {threads} threads "
+            f"{f'{scaling.target}: ' if several else ''}{scaling.name} on {threads} threads "
             f"does {wording.estimate_text(estimate)} of {threads} times the work of one thread."
         )
         for scaling in scaling

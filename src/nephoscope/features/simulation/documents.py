@@ -84,7 +84,7 @@ def chosen(document: Any) -> tuple[tuple[str, ...], bool | None, bool | None]:
 
 
 def front(document: Any, chosen_sites: tuple[str, ...]) -> tuple[SiteChoice, ...]:
-    """Choices of sites, cheapest first. taken: the sites of the one that answers."""
+    """Choices of sites, cheapest first. chosen_sites: those of the one that answers."""
     options = [
         SiteChoice(
             _names(site["sites"]),

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from nephoscope import __version__
 from nephoscope.core.format_versions import LAB_STATE
+from nephoscope.core.naming import plural
 from nephoscope.core.tasks import in_thread, together
 from nephoscope.measure.lab import check, files, names, needs, state, sweep
 from nephoscope.measure.lab.commands import Runner
@@ -126,7 +127,7 @@ class Maker:
         for platform in dict.fromkeys(spec.platform for spec in topology.hosts.values()):
             await PLATFORMS[platform].prepare(self._say)
         save(self.laid, self.chosen, COMING_UP, {}, warnings=list(warnings))
-        self._say(f"lab {self.lab}: {len(topology.hosts)} hosts, {self._estimate()}")
+        self._say(f"lab {self.lab}: {plural(len(topology.hosts), 'host')}, {self._estimate()}")
         lines = links.make_lines(self.laid, self.chosen)
         await together(in_thread(self._groups), self.runner.ip(lines))
         await delay_line.start_all(self.laid, self.chosen)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice, product
 from typing import Any
 
 from pydantic import ValidationError
 
-from nephoscope.catalog import SIMULATION, BenchmarkSpec, Catalog
+from nephoscope.catalog import ADAPTER, SIMULATION, BenchmarkSpec, Catalog
 from nephoscope.core import limits
+from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import Place, did_you_mean
 from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.context import PlanContext, nowhere
 from nephoscope.measure.plans.model import Entry, Plan, Repeat, RepeatChange
 
+_SETTINGS_CHECKED = 1000
+"""Of one benchmark; those beyond are refused when they are measured."""
 SCENARIO = "scenario"
 """The parameter of simulations that may stand in a plan as YAML."""
 
@@ -149,7 +153,29 @@ def _entry(context: PlanContext, entry: Entry, spec: BenchmarkSpec, loc: Loc) ->
         with errors.of_part():
             factors[name] = _levels(context, spec, name, levels, (*loc, "factors", name))
     errors.report()
+    with errors.of_part():
+        _check_command(context, spec, params, factors, (*loc, "factors" if factors else "params"))
+    errors.report()
     return entry.model_copy(update={"params": params, "factors": factors})
+
+
+def _check_command(
+    context: PlanContext,
+    spec: BenchmarkSpec,
+    params: Mapping[str, Any],
+    factors: Mapping[str, Sequence[Any]],
+    loc: Loc,
+) -> None:
+    """Refuses what a third-party tool cannot be asked, before the first trial asks it."""
+    if spec.kind != ADAPTER:
+        return
+    from nephoscope.catalog.adapters import ADAPTERS
+
+    for levels in islice(product(*factors.values()), _SETTINGS_CHECKED):
+        try:
+            ADAPTERS[spec.id].build_command({**params, **dict(zip(factors, levels, strict=True))})
+        except UsageError as error:
+            raise context.error(loc, error.message, error.hint) from error
 
 
 def _levels(

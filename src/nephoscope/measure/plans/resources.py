@@ -19,7 +19,7 @@ IDLE = "idle"
 """The neighbour that is there and does nothing: what it seems to take is the experiment's noise."""
 
 NONE = "none"
-"""Level of the factor `resource` at which no neighbour does anything: the quiet trials."""
+"""Level of the factor `resource` at which no neighbour does anything: the baseline trials."""
 
 INTENSITY = "intensity_ratio"
 """Parameter of every load: the part of what it reaches alone, 0..1."""

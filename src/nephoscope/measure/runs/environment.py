@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.core.errors import PlanError, UsageError
+from nephoscope.core.naming import plural
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Invalidity
 from nephoscope.measure.provisioning import UP, Provisioned, SpendingLimit, create_within
@@ -107,7 +108,7 @@ class LabEnvironment(Environment):
         # Said before it is made: after a kill in between, the next process knows whose it is.
         self._run.update(lab_made=name)
         self._made = True
-        self._say(f"Lab {name} is made ({len(self._topology.hosts)} hosts).")
+        self._say(f"Lab {name} is made ({plural(len(self._topology.hosts), 'host')}).")
         self._lab = await create_within(
             LABS, self._topology, hours=self._hours, limit=self._limit, say=self._say
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nephoscope.catalog import Catalog
 from nephoscope.core.errors import TargetError
-from nephoscope.core.programs import PROBE, STORAGE, find_probe, find_storage
+from nephoscope.core.programs import BUILD_COMMAND, PROBE, STORAGE, find_probe, find_storage
 from nephoscope.measure.targets.base import Endpoint, IpVersion
 from nephoscope.measure.targets.channels.child import Child, start_child
 from nephoscope.measure.targets.probe.target import Target
@@ -64,7 +64,7 @@ class LocalChannel:
         self.directory = ""
         self._wanted_directory = directory
         self._probe = probe
-        self._prefix = tuple(prefix)
+        self.prefix: Sequence[str] = tuple(prefix)
         self._work: Path | None = None
 
     async def open(self, timeout_s: float) -> None:
@@ -92,11 +92,11 @@ class LocalChannel:
     async def start(self, command: Sequence[str]) -> Child:
         """See `Channel.start`."""
         try:
-            return start_child([*self._prefix, *command], self.directory or None)
+            return start_child([*self.prefix, *command], self.directory or None)
         except OSError as error:
             raise TargetError(
-                f"{self.name}: {(*self._prefix, *command)[0]} cannot be started: {error.strerror}.",
-                "Build it again: `make survey`.",
+                f"{self.name}: {(*self.prefix, *command)[0]} cannot be started: {error.strerror}.",
+                "Install it." if self.prefix else f"Build it again: `{BUILD_COMMAND}`.",
             ) from error
 
     async def work(self) -> str:

@@ -8,15 +8,18 @@ from itertools import groupby
 from typing import Any
 
 from nephoscope.core.grouping import group_by
-from nephoscope.core.model import MetricResult, RunResult, factors_key
+from nephoscope.core.model import Factors, MetricResult, RunResult, factors_key
 from nephoscope.core.naming import common_factors
+from nephoscope.core.setting_tree import tree_of
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Heading, Section, Sentence, Strip
-from nephoscope.report.columns import estimate, table, text
+from nephoscope.report.columns import estimate, label, table, text
 from nephoscope.results import names
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+_INDENT = "  "
+"""Of settings below the name of their metric."""
 MAX_OPEN = 100
 """Rows of a group that are not folded away."""
 
@@ -66,18 +69,18 @@ def _table(
     *,
     collapsed: bool = False,
 ) -> list[Block]:
-    """A table, and below it the reasons to doubt the rows that are marked."""
+    """A table, and below it the reasons to doubt the rows that are marked.
+
+    A metric of several settings is a heading with its settings as a tree below it.
+    """
     targets = len(selection.target_names(result))
     common = _common(metrics)
     marks = _Marks()
+    tree = _Tree.of(metrics, common, targets)
 
     def name(metric: MetricResult) -> str:
-        leave_out = common.get(metric.benchmark, {})
-        setting = wording.setting_text(metric, targets, leave_out=leave_out)
         step = steps.get(id(metric), "")
-        setting = f"{setting} ({step})" if step else setting
-        full = wording.full_name(metric.benchmark, metric.metric)
-        return f"{full}: {setting}{marks.of(metric)}" if setting else f"{full}{marks.of(metric)}"
+        return f"{tree.labels[id(metric)]}{f' ({step})' if step else ''}{marks.of(metric)}"
 
     notes = [
         f"Common settings of {wording.clean(benchmark)}: {shared}"
@@ -86,8 +89,8 @@ def _table(
     ]
     caption = ". ".join(part for part in (title, *notes) if part)
     rows = table(
-        metrics,
-        text("metric", name),
+        tree.metrics,
+        label("metric", name),
         *estimate("value", lambda metric: metric.estimate, widths=(8, 12, 3.5)),
         text("consistency", lambda row: wording.consistency_text(row.consistency), width=11),
         text(
@@ -98,8 +101,59 @@ def _table(
         ),
         caption=caption,
         collapsed=collapsed,
+        headings=tree.headings,
     )
     return [rows, *map(Sentence, marks.notes())]
+
+
+class _Tree:
+    """Metrics in order of their rows, what names them, and the headings above some of them."""
+
+    def __init__(self) -> None:
+        self.metrics: list[MetricResult] = []
+        self.labels: dict[int, str] = {}
+        """By id() of a metric."""
+        self.headings: dict[int, list[str]] = {}
+        """By index of the metric below them."""
+
+    @classmethod
+    def of(
+        cls, metrics: Sequence[MetricResult], common: Mapping[str, Factors], targets: int
+    ) -> _Tree:
+        """Returns a tree of the settings of each metric that has several, and a row of others."""
+        tree = cls()
+        for own in group_by(metrics, lambda metric: (metric.benchmark, metric.metric)).values():
+            title = wording.full_name(own[0].benchmark, own[0].metric)
+            left_out = common.get(own[0].benchmark, {})
+            if len(own) == 1:
+                setting = wording.setting_text(own[0], targets, leave_out=left_out)
+                tree._add(own[0], f"{title}: {setting}" if setting else title)
+            else:
+                tree._add_settings(title, own, left_out, targets)
+        return tree
+
+    def _add_settings(
+        self, title: str, metrics: Sequence[MetricResult], left_out: Factors, targets: int
+    ) -> None:
+        settings = [
+            {**({"target": metric.target} if targets > 1 else {}), **metric.factors}
+            for metric in metrics
+        ]
+        shared = wording.factors_text(common_factors(settings), leave_out=left_out)
+        self._add_heading(f"{title}: {shared}" if shared else title)
+        for line in tree_of(settings):
+            words = f"{_INDENT}{line.label}"
+            if line.index is None:
+                self._add_heading(words)
+            else:
+                self._add(metrics[line.index], words)
+
+    def _add(self, metric: MetricResult, label: str) -> None:
+        self.metrics.append(metric)
+        self.labels[id(metric)] = label
+
+    def _add_heading(self, text: str) -> None:
+        self.headings.setdefault(len(self.metrics), []).append(text)
 
 
 class _Marks:

@@ -11,9 +11,9 @@ from toy.records import Extremes
 
 def spread(case: TargetEvidence) -> Iterator[Finding]:
     """Yields a finding where values differ."""
-    found = case.part(Extremes)
-    if found is not None and found.span:
-        yield Finding("toy", Severity.INFO, "The values differ.", (f"span: {found.span:g}",))
+    record = case.part(Extremes)
+    if record is not None and record.span:
+        yield Finding("toy", Severity.INFO, "The values differ.", (f"span: {record.span:g}",))
 
 
 RULES = (spread,)

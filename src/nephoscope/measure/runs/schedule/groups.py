@@ -58,7 +58,7 @@ class Group:
         )
 
     def around(self, round: int, target: str) -> dict[str, TrialKey]:
-        """The quiet trials `before` and `after` that of a target; empty where there are none."""
+        """The baseline trials `before` and `after` that of a target; empty where there are none."""
         if self.baseline is None:
             return {}
         indices = {"before": self.before, "after": self.after}

@@ -173,7 +173,7 @@ class Progress:
         """Seconds that the hard limit of the budget leaves to the next trial of these, together.
 
         None without a budget, and for the first trial that counts: however small the budget is,
-        every alternative is measured once, with the quiet trials around it. Boots between cells
+        every alternative is measured once, with the baseline trials around it. Boots between cells
         are no alternatives.
         """
         first = 1 if repeat_index else 0

@@ -62,6 +62,8 @@ class Channel(Protocol):
     name: str
     directory: str
     """Where its programs start, and so where relative paths begin; known once it is open."""
+    prefix: Sequence[str]
+    """Words in front of every command: of a program that goes to another place of the machine."""
 
     async def open(self, timeout_s: float) -> None:
         """Reaches the machine; again, when the way to it was lost.

@@ -31,6 +31,8 @@ _ASK_S = 20.0
 class ShellChannel(ABC):
     """`Channel` by a shell there; `_reach`, `_begin` and `_hang_up` are what a kind adds."""
 
+    prefix: Sequence[str] = ()
+
     def __init__(self, name: str, directory: str = "") -> None:
         self.name = name
         self.directory = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -279,10 +280,13 @@ class Target:
         program = await self._channel.start([probe, "describe"])
         answer = await program.rest(START_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
         if answer.returncode != 0 or answer.why:
+            prefix = shlex.join(self._channel.prefix)
             raise TargetError(
                 f"{self.name}: the probe {probe} does not answer `describe`."
                 f"{last_words(answer.stderr_tail)}",
-                f"Build it again: `{build_command}`.",
+                f"Run `{prefix} true` to see why."
+                if prefix
+                else f"Build it again: `{build_command}`.",
             )
         check_version(answer.stdout, self._catalog, f"{self.name} ({probe})", build_command)
 
