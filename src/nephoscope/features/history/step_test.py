@@ -206,9 +206,7 @@ def _tested(
     )
 
 
-def _lasting_size(
-    step: _Step, rest: Array, place: int, scale: float, *, is_outlier: bool
-) -> float:
+def _lasting_size(step: _Step, rest: Array, place: int, scale: float, *, is_outlier: bool) -> float:
     """Returns the size of a step without what an outlier or a shock at its place explains.
 
     rest: innovations without the step and without single outliers. Where they have shocks of so
