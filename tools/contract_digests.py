@@ -50,7 +50,7 @@ def _parts(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _commands() -> Iterator[tuple[str, Any]]:
-    top = click.Context(command_line.program, info_name="nephoscope")
+    top = click.Context(command_line.program, info_name="nephoscope", **command_line.SETTINGS)
     for context, name in man_page.commands(command_line.program, top):
         described = context.command.to_info_dict(context)["params"]
         yield (

@@ -234,14 +234,8 @@ class Catalog:
         """The benchmark of that name; UnknownName with the nearest name if there is none."""
         if benchmark_id in self.benchmarks:
             return self.benchmarks[benchmark_id]
-        from nephoscope.catalog.adapters import ADAPTERS
         from nephoscope.core.reading.sentences import did_you_mean
 
-        if benchmark_id in ADAPTERS:
-            raise UnknownName(
-                f"Benchmark '{benchmark_id}' is newer than the lists that were built.",
-                "Build them again: `make probe`.",
-            )
         raise UnknownName(
             f"There is no benchmark '{benchmark_id}'{did_you_mean(benchmark_id, self.benchmarks)}.",
             "Run `nephoscope list` to see them all.",
