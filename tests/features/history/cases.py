@@ -22,6 +22,10 @@ def hourly(points: int = WINDOW) -> Array:
     return HOUR_S * np.arange(points, dtype=np.float64)
 
 
+def daily() -> Array:
+    return START_S + DAY_S * np.arange(WINDOW, dtype=np.float64)
+
+
 def noisy(correlation: float) -> Drawing:
     return lambda rng: (hourly(), autoregressive(rng, WINDOW, correlation))
 
@@ -47,7 +51,7 @@ def noisier(factor: float) -> Drawing:
     def draw(rng: np.random.Generator) -> tuple[Array, Array]:
         values = rng.normal(size=WINDOW)
         values[rng.integers(60, 140) :] *= factor
-        return DAY_S * np.arange(WINDOW) + START_S, values
+        return daily(), values
 
     return draw
 
@@ -57,7 +61,7 @@ def noisy_spell(rng: np.random.Generator) -> tuple[Array, Array]:
     values = rng.normal(size=WINDOW)
     start = rng.integers(60, 140)
     values[start : start + 30] *= 4
-    return DAY_S * np.arange(WINDOW) + START_S, values
+    return daily(), values
 
 
 def noisy_office_hours(rng: np.random.Generator) -> tuple[Array, Array]:
@@ -81,7 +85,7 @@ def weekend_level(rng: np.random.Generator) -> tuple[Array, Array]:
 def slow_wave(rng: np.random.Generator) -> tuple[Array, Array]:
     """A wave of 60 to 150 points and twice the amplitude of the noise."""
     turn = 2 * np.pi * np.arange(WINDOW) / rng.uniform(60, 150) + rng.uniform(0, 2 * np.pi)
-    return DAY_S * np.arange(WINDOW) + START_S, 2 * np.sin(turn) + rng.normal(size=WINDOW)
+    return daily(), 2 * np.sin(turn) + rng.normal(size=WINDOW)
 
 
 def flicker(rng: np.random.Generator) -> tuple[Array, Array]:
@@ -91,7 +95,7 @@ def flicker(rng: np.random.Generator) -> tuple[Array, Array]:
     spectrum[1:] /= np.sqrt(np.arange(1, spectrum.size))
     spectrum[0] = 0.0
     values = np.fft.irfft(spectrum, points)[:WINDOW]
-    return DAY_S * np.arange(WINDOW) + START_S, values / values.std()
+    return daily(), values / values.std()
 
 
 SEED = 11
