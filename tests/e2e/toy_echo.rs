@@ -15,12 +15,12 @@
 //!
 //! # Caveats
 //! It exists in a test only.
-use crate::clock;
-use crate::error::{Kind, ProbeError};
+use crate::error::{ProbeError, Result};
 use crate::net::client::reach;
 use crate::net::server::accept_peer;
 use crate::trial::{factors, ListenConfig, Trial};
-use nephoscope_wire::spec::{Metric, Param, Spec};
+use nephoscope_linux::clock;
+use nephoscope_wire::spec::{Metric, Param, Resource, Spec};
 use serde_json::{json, Value};
 
 /// Declaration.
@@ -32,15 +32,14 @@ pub const SPEC: Spec = Spec {
     overhead: "none",
     source: "a test",
     two_sided: true,
-    load: false,
+    ..Spec::about(Resource::Network)
 };
 
 /// One trial.
-pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
+pub fn run(trial: &mut Trial) -> Result<()> {
     trial.prepared()?;
     let Some(peer) = trial.take_peer() else {
-        let hint = "Name a peer in the plan.";
-        return Err(ProbeError::new(Kind::Failed, "no_peer", "There is no far side.", hint));
+        return Err(ProbeError::usage("There is no far side.", "Name a peer in the plan."));
     };
     let mut far = reach(trial.session, &peer)?;
     for _ in 0..trial.params.int("messages") {
@@ -54,7 +53,7 @@ pub fn run(trial: &mut Trial) -> Result<(), ProbeError> {
 }
 
 /// The far side: sends back what comes.
-pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value, ProbeError> {
+pub fn serve(trial: &mut Trial, listen_at: &ListenConfig) -> Result<Value> {
     let mut bytes = 0;
     if let Some(mut peer) = accept_peer(trial, listen_at)? {
         let mut byte = [0u8; 1];

@@ -21,8 +21,8 @@ def test_does_a_second_site_help_asia_as_the_study_says(ask: Asking) -> None:
 
 
 def test_how_much_of_a_fitted_simulation_is_a_reproduction(ask: Asking) -> None:
-    """The simulation meets every figure of Table 4.2: does that prove the study right?"""
+    """The simulation meets nearly every figure of Table 4.2: does that prove the study right?"""
     answer = ask("nephoscope study run delgado-2010 --part simulation")
-    answer.says(r"15 fitted")
-    answer.says("parameters were chosen so that this figure comes out")
+    answer.says(r"13 fitted, 2 not comparable")  # two lie at the edge of 0.5 %
+    answer.says("Parameters were chosen so that this figure comes out")
     answer.never_says("reproduced in number")

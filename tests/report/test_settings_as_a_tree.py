@@ -55,3 +55,13 @@ def test_the_page_and_markdown_keep_the_indent() -> None:
     figure_space = "\N{FIGURE SPACE}"
     assert f'<th scope="row">{figure_space * 4}digits {figure_space}2000</th>' in page
     assert "| &nbsp;&nbsp;&nbsp;&nbsp;digits 2000 |" in markdown_output.render("A run", [section])
+
+
+def test_names_from_outside_stay_on_their_line() -> None:
+    metrics = tuple(
+        made.metric("x", "y\x1b[2J\nz", 1.0, "ns", factors={"a\n\x1bb": n}, headline=True)
+        for n in (1, 2)
+    )
+    names = _names(RunResult(run=RunSummary(), metrics=metrics, findings=(), invalid=()))
+    assert len(names) == 3
+    assert all(name.isprintable() for name in names)

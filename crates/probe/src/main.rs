@@ -14,6 +14,11 @@ mod net;
 mod storage;
 mod threads;
 mod timing;
+/// The benchmark that a test adds to a copy of these sources: compiled here, so that it stays one.
+#[cfg(test)]
+#[allow(dead_code)]
+#[path = "../../../tests/e2e/toy_echo.rs"]
+mod toy_echo;
 mod trial;
 
 use args::{Command, Subject};

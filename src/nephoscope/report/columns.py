@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
+from nephoscope.core.reading.printable import printable
 from nephoscope.report import wording
 from nephoscope.report.blocks import Cell, Column, Strip, Table
 
@@ -58,7 +59,7 @@ def table(
             rows[place] = (*("" for _ in group), *rows[place][grouped:])
     empty = ("",) * (len(columns) - 1)
     for place in sorted(headings or {}, reverse=True):
-        rows[place:place] = [(heading, *empty) for heading in (headings or {})[place]]
+        rows[place:place] = [(_one_line(heading), *empty) for heading in (headings or {})[place]]
     return Table(columns, tuple(rows), caption, collapsed)
 
 
@@ -85,8 +86,13 @@ def text(
 
 
 def label(title: str, value: Callable[[Record], str]) -> Column[Record]:
-    """Returns a column of names that keep their indent, made of text on one line."""
-    return Column(title, value)
+    """Returns a column of names on one line, which keep their indent."""
+    return Column(title, lambda record: _one_line(value(record)))
+
+
+def _one_line(text: str) -> str:
+    """Returns a name without control characters, its blanks as they are."""
+    return printable(text).replace("\n", " ").replace("\t", " ")
 
 
 def number(

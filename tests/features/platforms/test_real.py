@@ -68,9 +68,10 @@ def test_bare_hosts_and_containers_are_measured_and_removed(prefix: str) -> None
 def test_everything_is_removed_after_a_kill(prefix: str) -> None:
     text = (
         "import asyncio, sys; "
-        "from nephoscope.features.platforms.measure import Measurement, Settings; "
-        "asyncio.run(Measurement("
-        "Settings(('container',), 1000, 1 << 28, 0, 100.0, 1), print, sys.argv[1]).run())"
+        "from nephoscope.features.platforms import measure; "
+        "asyncio.run(measure.PlatformMeasurement("
+        "measure.PlatformSettings(('container',), 1000, 1 << 28, 0, 100.0, 1), print, sys.argv[1]"
+        ").run())"
     )
     child = subprocess.Popen([sys.executable, "-c", text, prefix], stdout=subprocess.DEVNULL)
     try:

@@ -14,9 +14,14 @@ from pathlib import Path
 
 import pytest
 from tests.features.sla.made import agreement, run
-from tests.truth.veth import FAR, Pair, pair
+from tests.truth.veth import FAR, Pair, needs_it, pair
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.usefixtures("root_only")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.alone,
+    pytest.mark.usefixtures("root_only"),
+    needs_it,
+]
 Capture = pytest.CaptureFixture[str]
 SERVER = Path(__file__).with_name("faulty_server.py")
 CLIENTS = Path(__file__).with_name("many_clients.py")
