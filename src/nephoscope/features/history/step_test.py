@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy import special
 
@@ -30,6 +31,8 @@ MINIMUM_AFTER = 6
 MINIMUM_POINTS = 40
 CLIP = 3.0
 """Robust standard deviations beyond which a residual counts as one of that size."""
+_NEIGHBOURS = 2
+"""Points on either side with which an outlier is compared."""
 _LOOSE_CLIP = 6.0
 """The same where the variance of one side is estimated."""
 _SHOCK = 6.0
@@ -44,9 +47,9 @@ _SHORTNESS_COST = 1000.0
 _PARAMETER_COST = 2.0
 _SIDE_POINTS = 40
 """Points before a step whose variance is compared with that of all."""
-_GROWN = 0.8
-"""Excess of a side's variance, times the root of its points, from which on it is its own."""
-_PRIOR_POINTS = 0.5
+_CHANGE_ODDS = 0.1
+"""Odds that the noise differs on a side of a step, before its points are seen."""
+_PRIOR_POINTS = 1.0
 _POSITION_LOSS = 7.35
 """Loss of explained squares, in noise variances, up to which a position is plausible (95 %)."""
 _CONDITION = 1e-4
@@ -182,16 +185,17 @@ def _tested(
     largest = float(np.max(np.abs(values)))
     exact = sd <= 1e-12 * largest
     place = int(candidates[best.place])
-    se, freedom = 0.0, float(values.size - fitted - 1)
+    se, freedom, error = 0.0, float(values.size - fitted - 1), None
     if not exact and best.square_of_column > 0:
         loose = np.clip(joined[:, 1] - fit, -_LOOSE_CLIP * scale, _LOOSE_CLIP * scale)
-        se, freedom = _standard_error(best.column, loose, place, sd, freedom)
+        error = _error(best.column, loose, place, sd, freedom)
+        se, freedom = error.likelier()
     if exact:
         score = np.inf if abs(best.size) > 1e-9 * largest else 0.0
     else:
         is_outlier = abs(float(values[place] - clipped[place])) > scale
         lasting = _lasting_size(best, joined[:, 0] - fit, place, scale, is_outlier=is_outlier)
-        score = _as_normal(lasting / se, freedom) if se > 0 else 0.0
+        score = error.score(lasting) if error is not None else 0.0
     plausible = candidates[best.gains >= best.gains[best.place] - _POSITION_LOSS * sd**2]
     return StepTest(
         place,
@@ -218,47 +222,76 @@ def _lasting_size(step: _Step, rest: Array, place: int, scale: float, *, is_outl
     usual = abs(own)
     if is_outlier:
         usual = min(usual, abs(step.size * float(step.column[place])))
-    shocks = np.abs(rest)
+    # An outlier is two shocks that undo each other.
+    padded = np.pad(rest, 1)
+    pairs = np.abs(padded[:-1] + padded[1:])
+    shocks = np.minimum(np.abs(rest), np.minimum(pairs[:-1], pairs[1:]))
     shocks[place] = 0.0
     largest = float(np.max(shocks))
     if largest > _SHOCK * scale:
         usual = min(usual, max(CLIP * scale, abs(own) - largest))
     share = (abs(own) - usual) * float(step.column[place]) / step.square_of_column
-    return min(max(0.0, abs(step.size) - math.copysign(share, own * step.size)), abs(step.size))
+    lasting = min(max(0.0, abs(step.size) - math.copysign(share, own * step.size)), abs(step.size))
+    # What begins with less than the step is a drift that sets in.
+    begun = math.copysign(own, own * step.size) + CLIP * scale
+    return min(lasting, max(0.0, begun / max(float(step.column[place]), 0.1)))
 
 
-def _standard_error(
-    column: Array, rest: Array, place: int, sd: float, freedom: float
-) -> tuple[float, float]:
-    """Returns the standard error of a step and its degrees of freedom (Welch, Satterthwaite).
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """Standard error of a step with its degrees of freedom: with one variance for all points, and
+    with an own one for each side (Welch, Satterthwaite). changed: probability that the noise
+    differs from side to side."""
 
-    A side whose residuals vary more than the whole has its own variance: otherwise a growth of the
-    noise would be a step.
+    common: tuple[float, float]
+    own: tuple[float, float]
+    changed: float
+
+    def likelier(self) -> tuple[float, float]:
+        """Returns the standard error and the degrees of freedom that the residuals speak for."""
+        return self.own if self.changed > 0.5 else self.common  # noqa: PLR2004
+
+    def score(self, size: float) -> float:
+        """Returns the standard normal value that is as rare as a step of this size."""
+        rare = self.changed * _rarity(size, *self.own)
+        rare += (1 - self.changed) * _rarity(size, *self.common)
+        return -float(special.ndtri(max(rare, 1e-300)))
+
+
+def _error(column: Array, rest: Array, place: int, sd: float, freedom: float) -> _Error:
+    """Returns the standard error of a step.
+
+    A side whose residuals vary more than the whole may have its own variance: otherwise a growth of
+    the noise would be a step. Few points vary more by chance as well, so that both are weighed by
+    their likelihood: the variance of a side is that of all, or drawn from a wide prior (inverse
+    gamma, worth _PRIOR_POINTS points).
     """
-    variances, degrees = [], []
+    variances, degrees, evidence = [], [], 0.0
     for side in (rest[max(0, place - _SIDE_POINTS) : place], rest[place:]):
-        square, n = float(side @ side), side.size - 1
-        if square / n <= sd**2 * (1 + _GROWN / math.sqrt(n)):
-            variances.append(sd**2)
+        square, n = float(side @ side) / sd**2, side.size - 1
+        own = (_PRIOR_POINTS + square) / (_PRIOR_POINTS + n)
+        if own <= 1:
+            variances.append(1.0)
             degrees.append(freedom)
-        else:
-            own = (_PRIOR_POINTS * sd**2 + square) / (_PRIOR_POINTS + n)
-            variances.append(max(sd**2, own))
-            degrees.append(_PRIOR_POINTS + n)
+            continue
+        shape, further = _PRIOR_POINTS / 2, n / 2
+        evidence += special.gammaln(shape + further) - special.gammaln(shape) + square / 2
+        evidence += shape * math.log(shape) - (shape + further) * math.log(shape + square / 2)
+        variances.append(own)
+        degrees.append(_PRIOR_POINTS + n)
     length = float(column @ column)
     before = float(column[:place] @ column[:place]) * variances[0]
     behind = float(column[place:] @ column[place:]) * variances[1]
     total = before + behind
     welch = total**2 / (before**2 / degrees[0] + behind**2 / degrees[1])
-    return math.sqrt(total) / length, min(freedom, welch)
+    own_error = sd * math.sqrt(total) / length, min(freedom, welch)
+    odds = _CHANGE_ODDS * math.exp(min(evidence, 100.0))
+    return _Error((sd / math.sqrt(length), freedom), own_error, odds / (1 + odds))
 
 
-def _as_normal(t: float, freedom: float) -> float:
-    """Returns the standard normal value that is as rare as a value of Student's t."""
-    if freedom > 100:
-        return t
-    rare = float(special.stdtr(freedom, -t))
-    return -float(special.ndtri(max(rare, 1e-300)))
+def _rarity(size: float, se: float, freedom: float) -> float:
+    """The probability of a step of a size or more by chance (Student's t)."""
+    return float(special.stdtr(freedom, -size / se)) if se > 0 else 0.5
 
 
 def _basis(columns: Array) -> Array:
@@ -274,14 +307,30 @@ def _basis(columns: Array) -> Array:
 
 
 def _clipped(values: Array, basis: Array) -> Array:
+    """Returns the values without outliers: those that are far from the fit and from the median of
+    their neighbours. Values that wander off together are no outliers."""
     fit = basis @ (basis.T @ values)
+    local = None
     for _ in range(2):
         rest = values - fit
         middle = _median(rest)
         limit = CLIP * _scale(rest - middle)
-        clipped = fit + np.clip(rest, middle - limit, middle + limit)
+        usual = fit + middle
+        clipped = np.clip(values, usual - limit, usual + limit)
+        if np.any(clipped != values):
+            local = _local(values) if local is None else local
+            clipped = np.clip(
+                values, np.minimum(usual, local) - limit, np.maximum(usual, local) + limit
+            )
         fit = basis @ (basis.T @ clipped)
     return clipped
+
+
+def _local(values: Array) -> Array:
+    """The median of each value and its _NEIGHBOURS on either side."""
+    padded = np.pad(values, _NEIGHBOURS, mode="reflect")
+    rows = sliding_window_view(padded, 2 * _NEIGHBOURS + 1)
+    return np.asarray(np.partition(rows, _NEIGHBOURS, axis=1)[:, _NEIGHBOURS])
 
 
 def _scale(rest: Array) -> float:
