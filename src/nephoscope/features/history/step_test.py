@@ -47,7 +47,7 @@ _SHORTNESS_COST = 1000.0
 _PARAMETER_COST = 2.0
 _SIDE_POINTS = 40
 """Points before a step whose variance is compared with that of all."""
-_CHANGE_ODDS = 0.1
+_CHANGE_ODDS = 0.3
 """Odds that the noise differs on a side of a step, before its points are seen."""
 _PRIOR_POINTS = 1.0
 _POSITION_LOSS = 7.35
