@@ -231,10 +231,7 @@ def _lasting_size(step: _Step, rest: Array, place: int, scale: float, *, is_outl
     if largest > _SHOCK * scale:
         usual = min(usual, max(CLIP * scale, abs(own) - largest))
     share = (abs(own) - usual) * float(step.column[place]) / step.square_of_column
-    lasting = min(max(0.0, abs(step.size) - math.copysign(share, own * step.size)), abs(step.size))
-    # What begins with less than the step is a drift that sets in.
-    begun = math.copysign(own, own * step.size) + CLIP * scale
-    return min(lasting, max(0.0, begun / max(float(step.column[place]), 0.1)))
+    return min(max(0.0, abs(step.size) - math.copysign(share, own * step.size)), abs(step.size))
 
 
 @dataclass(frozen=True, slots=True)
