@@ -31,7 +31,7 @@ MINIMUM_AFTER = 6
 MINIMUM_POINTS = 40
 CLIP = 3.0
 """Robust standard deviations beyond which a residual counts as one of that size."""
-_NEIGHBOURS = 2
+_NEIGHBOURS = 3
 """Points on either side with which an outlier is compared."""
 _LOOSE_CLIP = 6.0
 """The same where the variance of one side is estimated."""
@@ -119,14 +119,14 @@ def step_test(
     end = min([values.size, *(step for step in known if step > place)])
     level[place:] = _median(rest[place:end]) - _median(rest[start:place])
     clipped = level + _clipped(values - level, basis)
-    test = _tested(values, clipped, mean, candidates, WHITE)
+    test = _tested(values, clipped, mean, known, candidates, WHITE)
     for model in (WHITE, usual) if limit is not None else ():
         if not model.is_white:
-            test = _tested(values, clipped, mean, candidates, model)
+            test = _tested(values, clipped, mean, known, candidates, model)
         if limit is not None and test.score <= limit(model):
             return test
     model = _chosen(clipped, mean, candidates)
-    return _tested(values, clipped, mean, candidates, model)
+    return _tested(values, clipped, mean, known, candidates, model)
 
 
 def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -> Array:
@@ -167,9 +167,15 @@ def _chosen(values: Array, mean: Array, candidates: Indices) -> NoiseModel:
 
 
 def _tested(
-    values: Array, clipped: Array, mean: Array, candidates: Indices, model: NoiseModel
+    values: Array,
+    clipped: Array,
+    mean: Array,
+    known: Sequence[int],
+    candidates: Indices,
+    model: NoiseModel,
 ) -> StepTest:
-    """Returns the most likely step under a noise model. clipped: the values without outliers."""
+    """Returns the most likely step under a noise model. clipped: the values without outliers.
+    known: steps of the mean."""
     joined = model.whitened(np.column_stack([clipped, values, mean]))
     basis = _basis(joined[:, 2:])
     best = _best(joined[:, 0], basis, candidates, model)
@@ -194,7 +200,7 @@ def _tested(
         score = np.inf if abs(best.size) > 1e-9 * largest else 0.0
     else:
         is_outlier = abs(float(values[place] - clipped[place])) > scale
-        lasting = _lasting_size(best, joined[:, 0] - fit, place, scale, is_outlier=is_outlier)
+        lasting = _lasting_size(best, joined[:, 0] - fit, place, scale, known, is_outlier=is_outlier)
         score = error.score(lasting) if error is not None else 0.0
     plausible = candidates[best.gains >= best.gains[best.place] - _POSITION_LOSS * sd**2]
     return StepTest(
@@ -210,7 +216,9 @@ def _tested(
     )
 
 
-def _lasting_size(step: _Step, rest: Array, place: int, scale: float, *, is_outlier: bool) -> float:
+def _lasting_size(
+    step: _Step, rest: Array, place: int, scale: float, known: Sequence[int], *, is_outlier: bool
+) -> float:
     """Returns the size of a step without what an outlier or a shock at its place explains.
 
     rest: innovations without the step and without single outliers. Where they have shocks of so
@@ -226,7 +234,9 @@ def _lasting_size(step: _Step, rest: Array, place: int, scale: float, *, is_outl
     padded = np.pad(rest, 1)
     pairs = np.abs(padded[:-1] + padded[1:])
     shocks = np.minimum(np.abs(rest), np.minimum(pairs[:-1], pairs[1:]))
-    shocks[place] = 0.0
+    # A change may take two points, and shocks at other changes are explained.
+    for change in (place, *known):
+        shocks[max(0, change - 1) : change + 2] = 0.0
     largest = float(np.max(shocks))
     if largest > _SHOCK * scale:
         usual = min(usual, max(CLIP * scale, abs(own) - largest))
