@@ -200,7 +200,9 @@ def _tested(
         score = np.inf if abs(best.size) > 1e-9 * largest else 0.0
     else:
         is_outlier = abs(float(values[place] - clipped[place])) > scale
-        lasting = _lasting_size(best, joined[:, 0] - fit, place, scale, known, is_outlier=is_outlier)
+        lasting = _lasting_size(
+            best, joined[:, 0] - fit, place, scale, known, is_outlier=is_outlier
+        )
         score = error.score(lasting) if error is not None else 0.0
     plausible = candidates[best.gains >= best.gains[best.place] - _POSITION_LOSS * sd**2]
     return StepTest(
@@ -256,7 +258,7 @@ class _Error:
 
     def likelier(self) -> tuple[float, float]:
         """Returns the standard error and the degrees of freedom that the residuals speak for."""
-        return self.own if self.changed > 0.5 else self.common  # noqa: PLR2004
+        return self.own if self.changed > 0.5 else self.common
 
     def score(self, size: float) -> float:
         """Returns the standard normal value that is as rare as a step of this size."""
