@@ -75,6 +75,19 @@ def test_one_outlier_is_no_step() -> None:
     assert step_test.step_test(hourly(80) * 24, values).score < max(before, 3.0) + 1
 
 
+def test_a_few_outliers_together_are_no_step_and_hide_none() -> None:
+    """As a machine has them that is throttled for three minutes, before it is for good."""
+    values = np.random.default_rng(7).normal(100, 1, 120)
+    values[60:63] -= 40
+    at_s = DAY_S * np.arange(120)
+    quiet = [step_test.step_test(at_s[:end], values[:end]).score for end in range(63, 121, 3)]
+    assert max(quiet) < 4
+    values[100:] -= 8
+    test = step_test.step_test(at_s[:108], values[:108])
+    assert test.index == 100
+    assert test.score > 5
+
+
 def test_a_known_step_is_part_of_the_mean() -> None:
     values = np.random.default_rng(5).normal(0, 1, 150)
     values[70:] += 10
