@@ -36,6 +36,7 @@ KINDS = (  # those of the tests that have alarms most often
     "noise grows to 4 times",
     "noisy office hours",
     "AR(1) 0.9",
+    "slow wave",
     "1/f noise",
 )
 FALSE_ALARMS = (0.01, 0.02, 0.05, 0.1, 0.2)

@@ -42,8 +42,10 @@ _STEP_COST = 14.0
 """Twice the log-likelihood that a step has to explain more than another noise model does, and what
 it has to explain beyond that in a short series. In one, half of a slow wave looks like a step. Both
 were found by simulation: less reports slow waves and 1/f noise, more loses small steps."""
-_SHORTNESS_COST = 1000.0
+_SHORTNESS_COST = 800.0
 """Further cost, times the number of points."""
+_DEPENDENT_COST = 5.0
+"""Further cost of a step beside noise that depends on itself, which half explains one."""
 _PARAMETER_COST = 2.0
 _SIDE_POINTS = 40
 """Points before a step whose variance is compared with that of all."""
@@ -162,7 +164,8 @@ def _chosen(values: Array, mean: Array, candidates: Indices) -> NoiseModel:
         own = math.log(model.variance) + _PARAMETER_COST * model.parameters
         with_step = max(step.square - float(np.max(step.gains)), 1e-300)
         without = points * math.log(max(step.square, 1e-300))
-        costs.append(own + min(without, points * math.log(with_step) + step_cost))
+        cost = step_cost if model.is_white else step_cost + _DEPENDENT_COST
+        costs.append(own + min(without, points * math.log(with_step) + cost))
     return MODELS[int(np.argmin(costs))]
 
 
