@@ -3,8 +3,8 @@
 Regression with a step at the time that explains most. It is tested against independent noise
 first. A step that would be reported is then tested against every noise model: the one that
 explains the series best, with or without a step, decides, so that slow waves are no step. Either
-side of the step has its own variance where its noise is the larger one. Residuals are clipped
-twice, as values and as innovations, so that a few outliers are no step (Huber 1981).
+side of the step has its own variance as far as its noise is likely to be the larger one. Residuals
+are clipped as values and as innovations, so that a few outliers are no step (Huber 1981).
 """
 
 from __future__ import annotations
@@ -319,8 +319,7 @@ def _basis(columns: Array) -> Array:
 
 
 def _clipped(values: Array, basis: Array) -> Array:
-    """Returns the values without outliers: those that are far from the fit and from the median of
-    their neighbours. Values that wander off together are no outliers."""
+    """Returns the values without those that are far from the fit and from their neighbours."""
     fit = basis @ (basis.T @ values)
     local = None
     for _ in range(2):
