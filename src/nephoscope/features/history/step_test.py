@@ -121,14 +121,14 @@ def step_test(
     end = min([values.size, *(step for step in known if step > place)])
     level[place:] = _median(rest[place:end]) - _median(rest[start:place])
     clipped = level + _clipped(values - level, basis)
-    test = _tested(values, clipped, mean, known, candidates, WHITE)
+    test = _tested(values, clipped, mean, candidates, WHITE)
     for model in (WHITE, usual) if limit is not None else ():
         if not model.is_white:
-            test = _tested(values, clipped, mean, known, candidates, model)
+            test = _tested(values, clipped, mean, candidates, model)
         if limit is not None and test.score <= limit(model):
             return test
     model = _chosen(clipped, mean, candidates)
-    return _tested(values, clipped, mean, known, candidates, model)
+    return _tested(values, clipped, mean, candidates, model)
 
 
 def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -> Array:
@@ -173,12 +173,10 @@ def _tested(
     values: Array,
     clipped: Array,
     mean: Array,
-    known: Sequence[int],
     candidates: Indices,
     model: NoiseModel,
 ) -> StepTest:
-    """Returns the most likely step under a noise model. clipped: the values without outliers.
-    known: steps of the mean."""
+    """Returns the most likely step under a noise model. clipped: the values without outliers."""
     joined = model.whitened(np.column_stack([clipped, values, mean]))
     basis = _basis(joined[:, 2:])
     best = _best(joined[:, 0], basis, candidates, model)
@@ -203,9 +201,7 @@ def _tested(
         score = np.inf if abs(best.size) > 1e-9 * largest else 0.0
     else:
         is_outlier = abs(float(values[place] - clipped[place])) > scale
-        lasting = _lasting_size(
-            best, joined[:, 0] - fit, place, scale, known, is_outlier=is_outlier
-        )
+        lasting = _lasting_size(best, joined[:, 0] - fit, place, scale, is_outlier=is_outlier)
         score = error.score(lasting) if error is not None else 0.0
     plausible = candidates[best.gains >= best.gains[best.place] - _POSITION_LOSS * sd**2]
     return StepTest(
@@ -221,9 +217,7 @@ def _tested(
     )
 
 
-def _lasting_size(
-    step: _Step, rest: Array, place: int, scale: float, known: Sequence[int], *, is_outlier: bool
-) -> float:
+def _lasting_size(step: _Step, rest: Array, place: int, scale: float, *, is_outlier: bool) -> float:
     """Returns the size of a step without what an outlier or a shock at its place explains.
 
     rest: innovations without the step and without single outliers. Where they have shocks of so
@@ -239,9 +233,7 @@ def _lasting_size(
     padded = np.pad(rest, 1)
     pairs = np.abs(padded[:-1] + padded[1:])
     shocks = np.minimum(np.abs(rest), np.minimum(pairs[:-1], pairs[1:]))
-    # A change may take two points, and shocks at other changes are explained.
-    for change in (place, *known):
-        shocks[max(0, change - 1) : change + 2] = 0.0
+    shocks[place] = 0.0
     largest = float(np.max(shocks))
     if largest > _SHOCK * scale:
         usual = min(usual, max(CLIP * scale, abs(own) - largest))
