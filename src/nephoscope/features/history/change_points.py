@@ -28,6 +28,9 @@ from nephoscope.stats.statistics.values import Array
 WINDOW = 200
 """Points that are tested together; the false-alarm rate is that of as many points."""
 FALSE_ALARMS = 0.05
+DEPENDENT_SHARE = 1 / 3
+"""Part of the rate of false alarms at which a step counts beside noise that depends on itself: the
+drifts and repeated shocks of real series are more than the simulated kinds of noise."""
 SAME_STEP = 10
 """Points within which two alarms are of one step, whose position the second one corrects."""
 STRIDE = 3
@@ -337,16 +340,15 @@ def threshold(noise: NoiseModel, false_alarms: float) -> float:
     Between the tabulated rates it is interpolated over their logarithms.
     """
     rates, independent, dependent = _table()
-    scores = independent if noise.is_white else dependent
-    return float(np.interp(math.log(false_alarms), rates, scores))
+    if noise.is_white:
+        return float(np.interp(math.log(false_alarms), rates, independent))
+    return float(np.interp(math.log(DEPENDENT_SHARE * false_alarms), rates, dependent))
 
 
 def false_alarm_rate(noise: NoiseModel, score: float) -> float:
     """Returns the lowest tabulated false-alarm rate at which a score is reported."""
-    rates, independent, dependent = _table()
-    scores = independent if noise.is_white else dependent
-    exceeded = [math.exp(rate) for rate, limit in zip(rates, scores, strict=True) if score > limit]
-    return round(min(exceeded, default=math.exp(rates[-1])), 6)
+    rates = [round(math.exp(rate), 6) for rate in _table()[0]]
+    return min((rate for rate in rates if score > threshold(noise, rate)), default=rates[-1])
 
 
 @cache
