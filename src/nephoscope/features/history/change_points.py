@@ -28,7 +28,7 @@ from nephoscope.stats.statistics.values import Array
 WINDOW = 200
 """Points that are tested together; the false-alarm rate is that of as many points."""
 FALSE_ALARMS = 0.05
-DEPENDENT_SHARE = 1 / 3
+DEPENDENT_SHARE = 1 / 4
 """Part of the rate of false alarms at which a step counts beside noise that depends on itself: the
 drifts and repeated shocks of real series are more than the simulated kinds of noise."""
 SAME_STEP = 10
