@@ -1,9 +1,9 @@
 """Calibrates the thresholds of change points by simulation: features/history/thresholds.json.
 
-Stationary AR(1) series of WINDOW points are tested after each point as `nephoscope history` tests
-them. The threshold depends on the effective number of points alone, which the autocorrelation
-and the length determine. It is the smallest that holds the false-alarm rate at every
-autocorrelation of the grid, with the margin SHARE for series of other kinds.
+Series of WINDOW points without a step (tests/features/history/cases.py) are tested as `nephoscope
+history` tests them. There is one threshold for steps beside independent noise and one for the
+other noise models. Both are exceeded equally often, each at the worst kind of series for it, and
+no kind has more series with an alarm than SHARE of the rate.
 
     .venv/bin/python tools/change_point_thresholds.py --series 1000
 """
@@ -12,138 +12,109 @@ from __future__ import annotations
 
 import argparse
 import json
-import pickle
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from nephoscope.features.history import step_test
-from nephoscope.features.history.change_points import WINDOW
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-Floats = npt.NDArray[np.float64]
+from tests.features.history.cases import STATIONARY  # noqa: E402
 
-OUTPUT = Path(__file__).parents[1] / "src/nephoscope/features/history/thresholds.json"
-CORRELATIONS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95)
+from nephoscope.features.history import step_test  # noqa: E402
+from nephoscope.features.history.change_points import STRIDE, USUAL_TESTS, WINDOW  # noqa: E402
+from nephoscope.features.history.noise import WHITE, NoiseModel  # noqa: E402
+
+Scores = npt.NDArray[np.float64]
+
+OUTPUT = ROOT / "src/nephoscope/features/history/thresholds.json"
+KINDS = (  # those of the tests that have alarms most often
+    "noise grows to 2 times",
+    "noise grows to 4 times",
+    "noisy office hours",
+    "AR(1) 0.9",
+    "slow wave",
+    "1/f noise",
+)
 FALSE_ALARMS = (0.01, 0.02, 0.05, 0.1, 0.2)
-SHARE = 0.6
+SEED = 75
+"""Not the seed of the tests."""
+COLUMNS = ("independent", "dependent")
+SHARE = 0.9
 """Part of the rate that is used: the simulated series are not all there are."""
-KNOTS = {8.0: 0.3, 16.0: 0.3, 32.0: 0.3, 64.0: 0.5, 96.0: 1.0, 128.0: 1.0}
-"""Effective numbers of points at which the threshold stands (logarithmic in between), and the
-relative share of the false alarms about each: most where steps are found best."""
-SETTLING = 200
-"""Points before a series begins, so that it is stationary."""
+LOWEST = 4.0
+"""Score up to which independent noise explains a step, so that no other model is tried."""
 
 
-def stationary(rng: np.random.Generator, points: int, correlation: float) -> Floats:
-    """Returns an AR(1) series of unit variance."""
-    noise = rng.standard_normal(points + SETTLING) * np.sqrt(1 - correlation**2)
-    noise[0] /= np.sqrt(1 - correlation**2)
-    for index in range(1, noise.size):
-        noise[index] += correlation * noise[index - 1]
-    return np.asarray(noise[SETTLING:], dtype=np.float64)
+def maxima(task: tuple[str, int]) -> tuple[float, float]:
+    """Returns the highest scores of a series, beside independent noise and beside other noise."""
+    kind, seed = task
+    at_s, values = STATIONARY[kind](np.random.default_rng([SEED, seed, KINDS.index(kind)]))
+    highest = [0.0, 0.0]
+    usual, age = WHITE, 0
+    for end in range(step_test.MINIMUM_POINTS, WINDOW + 1, STRIDE):
+        first = usual if age < USUAL_TESTS else WHITE
+        test = step_test.step_test(at_s[:end], values[:end], limit=_lowest, usual=first)
+        age += 1
+        if not test.noise.is_white and test.noise != first:
+            usual, age = test.noise, 0
+        place = 0 if test.noise.is_white else 1
+        highest[place] = max(highest[place], test.score)
+    return highest[0], highest[1]
 
 
-def scores(task: tuple[float, int]) -> Floats:
-    """Returns one row per test of a series: effective number of points, score."""
-    correlation, seed = task
-    rng = np.random.default_rng([seed, int(1000 * (1 + correlation))])
-    values = stationary(rng, WINDOW, correlation)
-    # Hourly series have a season to fit, daily ones begin to be tested earlier.
-    at_s = np.arange(WINDOW, dtype=np.float64) * (3600.0 if seed % 2 else step_test.DAY_S)
-    tests = [
-        step_test.step_test(at_s[:end], values[:end])
-        for end in range(1, WINDOW + 1)
-        if step_test.is_testable(at_s[:end])
-    ]
-    return np.array([(test.effective, test.score) for test in tests])
+def _lowest(_: NoiseModel) -> float:
+    return LOWEST
 
 
-def maxima(rows: list[Floats]) -> Floats:
-    """Returns the highest score of each series (row) about each knot (column); 0 without one."""
-    knots = np.array(list(KNOTS))
-    edges = np.sqrt(knots[:-1] * knots[1:])
-    out = np.zeros((len(rows), len(KNOTS)))
-    for series, row in enumerate(rows):
-        np.maximum.at(out[series], np.searchsorted(edges, row[:, 0]), row[:, 1])
-    return out
+def table(rows: dict[str, Scores]) -> dict[str, object]:
+    """Returns the document of thresholds. rows: the highest scores of the series of each kind."""
+    document: dict[str, object] = {
+        "made_by": "tools/change_point_thresholds.py",
+        "window_points": WINDOW,
+        "series_of_each_kind": min(len(of) for of in rows.values()),
+        "kinds": list(rows),
+        "share_of_rate_used": SHARE,
+        "false_alarms": FALSE_ALARMS,
+    }
+    limits = [_limits(rows, rate) for rate in FALSE_ALARMS]
+    for column, name in enumerate(COLUMNS):
+        document[name] = [pair[column] for pair in limits]
+    return document
 
 
-def thresholds(paths: dict[float, list[Floats]], false_alarms: float) -> Floats:
-    """Returns the threshold at each knot.
-
-    Each is the same quantile of the maxima about its knot at the worst autocorrelation; the
-    quantile is the lowest with which the whole rate holds at each of them.
-    """
-    by_correlation = {key: maxima(rows) for key, rows in paths.items()}
-    low, high = 0.0, 1.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        table = _table(by_correlation, middle)
-        worst = max(alarm_rate(rows, table) for rows in paths.values())
-        low, high = (middle, high) if worst <= SHARE * false_alarms else (low, middle)
-    return _table(by_correlation, low)
-
-
-def _table(maxima_by_correlation: dict[float, Floats], share: float) -> Floats:
-    """Thresholds exceeded in this share of the series, by weight; they fall with the knots."""
-    worst = [
-        max(np.quantile(of[:, knot], 1 - share * weight) for of in maxima_by_correlation.values())
-        for knot, weight in enumerate(KNOTS.values())
-    ]
-    return np.maximum.accumulate(np.array(worst)[::-1])[::-1]
-
-
-def alarm_rate(rows: list[Floats], table: Floats) -> float:
-    """Returns the share of the series with an alarm."""
-    knots = np.log(list(KNOTS))
-    alarms = [
-        bool(np.any(row[:, 1] > np.interp(np.log(np.maximum(row[:, 0], 1e-9)), knots, table)))
-        for row in rows
-    ]
-    return float(np.mean(alarms))
-
-
-def simulated(series: int, processes: int, keep: Path | None) -> dict[float, list[Floats]]:
-    """Returns the scores of all series by autocorrelation."""
-    if keep is not None and keep.exists():
-        stored: dict[float, list[Floats]] = pickle.loads(keep.read_bytes())
-        return stored
-    paths: dict[float, list[Floats]] = {}
-    with ProcessPoolExecutor(processes) as pool:
-        for correlation in CORRELATIONS:
-            tasks = [(correlation, seed) for seed in range(series)]
-            paths[correlation] = list(pool.map(scores, tasks, chunksize=20))
-            print(f"AR(1) {correlation:g}: {len(tasks)} series", flush=True)
-    if keep is not None:
-        keep.write_bytes(pickle.dumps(paths))
-    return paths
+def _limits(rows: dict[str, Scores], rate: float) -> list[float]:
+    """Returns both thresholds: quantiles of one order, of which series of no kind exceed either
+    more often than SHARE of the rate."""
+    for order in np.geomspace(rate, rate / 10, 100):
+        limits = [
+            round(max(float(np.quantile(of[:, column], 1 - order)) for of in rows.values()), 2)
+            for column in range(len(COLUMNS))
+        ]
+        if all(np.mean(np.any(of > limits, axis=1)) <= SHARE * rate for of in rows.values()):
+            break
+    return limits
 
 
 def main() -> None:
-    """Simulates, prints the rates and writes the table."""
+    """Simulates, prints the thresholds and writes them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--series", type=int, default=1000, help="per autocorrelation")
+    parser.add_argument("--series", type=int, default=1000, help="of each kind")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--keep", type=Path, help="file of the simulated scores, used again")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()
-    paths = simulated(arguments.series, arguments.processes, arguments.keep)
-    tables = {rate: thresholds(paths, rate) for rate in FALSE_ALARMS}
-    for rate, table in tables.items():
-        rates = {key: round(alarm_rate(rows, table), 4) for key, rows in paths.items()}
-        print(rate, np.round(table, 2), rates)
-    document = {
-        "made_by": "tools/change_point_thresholds.py",
-        "window_points": WINDOW,
-        "series_per_autocorrelation": arguments.series,
-        "autocorrelations": CORRELATIONS,
-        "share_of_rate_used": SHARE,
-        "effective_points": list(KNOTS),
-        "false_alarms": FALSE_ALARMS,
-        "scores": [[round(float(score), 3) for score in tables[rate]] for rate in FALSE_ALARMS],
-    }
+    rows = {}
+    with ProcessPoolExecutor(arguments.processes) as pool:
+        for kind in KINDS:
+            tasks = [(kind, seed) for seed in range(arguments.series)]
+            rows[kind] = np.array(list(pool.map(maxima, tasks, chunksize=20)))
+            print(f"{kind}: {len(tasks)} series", flush=True)
+    document = table(rows)
+    for name in COLUMNS:
+        print(name, document[name])
     arguments.output.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 

@@ -43,10 +43,16 @@ def table_of(counts: Mapping[str, Any]) -> Iterator[str]:
         yield "|---" * (len(tools) + 1) + "|"
         for row in counts["rows"]:
             if row["is_step"] == is_step:
-                yield f"| {row['case']} | " + " | ".join(_cell(row[tool]) for tool in tools) + " |"
+                yield (
+                    f"| {row['case']} | "
+                    + " | ".join(_cell(row.get(tool)) for tool in tools)
+                    + " |"
+                )
 
 
-def _cell(count: Mapping[str, int]) -> str:
+def _cell(count: Mapping[str, int] | None) -> str:
+    if count is None:
+        return "not counted"
     share = wilson(count["alarms"], count["series"])
     low, high = share.low or 0.0, share.high or 1.0
     interval = f"[{100 * low:.1f}, {100 * high:.1f}]"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests import schemas
 from tests.results.made import NULL_PLAN, make_run
+from tests.unmerged import unmerge
 
 from nephoscope.core.documents import schema_of
 from nephoscope.core.model import (
@@ -88,6 +89,16 @@ def test_warm_up_and_invalid_rounds_never_enter_a_figure(tmp_path: Path) -> None
     assert found.rounds == (1, 2, 5, 6, 7, 8, 9, 10, 11, 12)
     assert result.run.trials == TrialCounts(valid=10, invalid=2, failed=0, warmup=1)
     assert [trial.reasons for trial in result.invalid] == [("the test says so",)] * 2
+
+
+def test_a_damaged_warm_up_trial_is_among_the_excluded_ones(tmp_path: Path) -> None:
+    run = make_run(tmp_path, NULL_PLAN, steady, rounds=10)
+    (path,) = unmerge(run).trials_path.glob("w*.parquet")
+    path.write_bytes(b"PAR1")
+    result = analyse_run.build(Store(tmp_path).open(run.id))
+    (excluded,) = result.invalid
+    assert (excluded.trial, excluded.cause) == (path.stem, "file_damaged")
+    assert result.run.trials == TrialCounts(valid=10, invalid=0, failed=0, warmup=1)
 
 
 def test_percentiles_come_from_merged_histograms_and_only_where_the_gates_allow(

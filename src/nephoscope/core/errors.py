@@ -27,6 +27,8 @@ EXIT_CODES = {
     2: "The command or one of the user's files is wrong; nothing was measured.",
     3: "A run failed, no trial was valid, a target was lost, or the store cannot be used.",
     4: "The environment lacks something; the message has the command that installs it.",
+    5: "A check could not be made: `history --check` has a series whose newest runs are too few to "
+    "test, and no regression.",
     130: "Interrupted; the completed trials are kept, and the same command resumes the run.",
 }
 """Exit code -> meaning, of all commands."""

@@ -33,6 +33,7 @@ from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
 from nephoscope.store import StoredRun, counts, query
+from nephoscope.store.trialfile import DAMAGED
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -67,7 +68,9 @@ def build(run: StoredRun, *, confidence: float | None = None) -> RunResult:
                 cause=record.cause,
             )
             for record in data.records
-            if record.status is not TrialStatus.VALID and record.key.round > 0
+            if record.status is not TrialStatus.VALID
+            # A warm-up trial has no part in the results, but damage to a run is told.
+            and (record.key.round > 0 or record.cause == DAMAGED)
         ),
         refused=(*map(str, data.manifest.refused), *refused),
         fingerprints=data.fingerprints,

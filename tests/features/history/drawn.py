@@ -85,7 +85,7 @@ def append_run(
     plan = from_text(text, "plan.yaml", {}, known)
     settings = plans.expand(plan, known)
     run = Store(store).create(plan, 7, catalog=known, settings=settings, labels=labels)
-    trials = []
+    trials: list[Any] = []
     for round_number in range(1, rounds + 1):
         for setting in settings:
             spec = known.benchmark(setting.benchmark)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.features.history.cases import SEED, SERIES, STATIONARY, STEP_AT, hourly, is_step, stepped
-from tests.features.history.drawn import DAY_S, autoregressive
+from tests.features.history.drawn import DAY_S, HOUR_S, autoregressive
 from tests.rates import holds_rate
 
 from nephoscope.features.history import change_points
-from nephoscope.features.history.change_points import WINDOW, detect
+from nephoscope.features.history.change_points import WINDOW, Detector, detect
+from nephoscope.features.history.noise import WHITE, NoiseModel
 
 
 @pytest.mark.slow
@@ -77,11 +78,72 @@ def test_short_series_have_no_change_points() -> None:
     assert not detect(np.array([]), np.array([]))
 
 
-def test_the_threshold_falls_with_points_and_rate() -> None:
-    scores = [change_points.threshold(points, 0.05) for points in (1, 8, 64, 128, 1000)]
-    assert scores == sorted(scores, reverse=True)
-    rates = [change_points.threshold(100, rate) for rate in (0.01, 0.03, 0.2)]
-    assert rates == sorted(rates, reverse=True)
-    for rate in (0.01, 0.05, 0.2):
-        above = change_points.threshold(100, rate) + 1e-6
-        assert change_points.false_alarm_rate(100, above) == rate
+def test_the_threshold_falls_with_the_rate() -> None:
+    for noise in (WHITE, NoiseModel(0.6)):
+        rates = [change_points.threshold(noise, rate) for rate in (0.01, 0.03, 0.2)]
+        assert rates == sorted(rates, reverse=True)
+        for rate in (0.01, 0.05, 0.2):
+            above = change_points.threshold(noise, rate) + 1e-6
+            assert change_points.false_alarm_rate(noise, above) == rate
+
+
+def test_a_step_of_any_size_has_its_size() -> None:
+    rng = np.random.default_rng(23)
+    for factor in (0.3, 10.0):
+        values = 1 + 0.002 * rng.standard_normal(200)
+        values[120:] *= factor
+        (change,) = detect(60.0 * np.arange(200), np.log(values))
+        assert change.low <= np.log(factor) <= change.high
+        assert change.detected <= 120 + 10
+
+
+@pytest.mark.parametrize("every_s", [1.0, 300.0, DAY_S, 30 * DAY_S])
+def test_a_step_is_found_at_every_cadence(every_s: float) -> None:
+    rng = np.random.default_rng(24)
+    values = 1 + 0.02 * rng.standard_normal(160)
+    values[100:] += 0.08
+    changes = detect(every_s * np.arange(160), values)
+    assert [abs(one.index - 100) <= 2 for one in changes] == [True]
+
+
+def test_a_small_step_of_a_long_series_is_found_in_medians() -> None:
+    rng = np.random.default_rng(25)
+    values = rng.standard_normal(2400)
+    values[1500:] += 0.6
+    (change,) = detect(60.0 * np.arange(2400), values)
+    assert change.merged > 1
+    assert change.first <= 1500 <= change.last
+    assert change.low <= 0.6 <= change.high
+
+
+def test_the_usual_day_of_a_dense_series_is_no_change() -> None:
+    rng = np.random.default_rng(26)
+    at_s = 1200.0 * np.arange(3 * 24 * 6)
+    office = (at_s % DAY_S >= 8 * HOUR_S) & (at_s % DAY_S < 18 * HOUR_S)
+    values = rng.standard_normal(at_s.size) + 5 * office
+    assert not detect(at_s, values)
+    values[230:] += 5
+    assert [abs(one.index - 230) <= 3 for one in detect(at_s, values)] == [True]
+
+
+def test_a_point_that_is_added_is_tested_as_in_the_whole() -> None:
+    rng = np.random.default_rng(27)
+    values = rng.standard_normal(150)
+    values[100:] += 4
+    at_s = DAY_S * np.arange(150)
+    detector = Detector()
+    for place in range(150):
+        detector.add(at_s[place : place + 1], values[place : place + 1])
+    assert detector.steps() == detect(at_s, values)
+
+
+def test_shocks_that_come_again_are_no_steps() -> None:
+    """As the balance of an account has them: it jumps once a month and falls until the next."""
+    rng = np.random.default_rng(28)
+    shocks = np.cumsum(rng.integers(24, 32, 9))
+    values = np.zeros(240)
+    for place in range(1, 240):
+        values[place] = 0.95 * values[place - 1] + 0.006 * rng.standard_normal()
+        values[place] += 0.12 * (place in shocks)
+    # The first ones are alone in the points before them.
+    assert all(one.index < shocks[2] for one in detect(DAY_S * np.arange(240), values))

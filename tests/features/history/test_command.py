@@ -59,11 +59,27 @@ def test_nothing_is_certain_before_a_repetition(
 def test_a_check_without_a_regression_is_quiet(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words in (["--margin", "50%"], ["--until", "2026-10-10"]):
-        assert command_line.main(["history", "null_ns", "--store", store, "--check", *words]) == 0
-        captured = capsys.readouterr()
-        assert captured.out == "", "a pipeline gets nothing to read"
-        assert captured.err.startswith("No regression in 1 series")
+    words = ["--margin", "50%"]
+    assert command_line.main(["history", "null_ns", "--store", store, "--check", *words]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "", "a pipeline gets nothing to read"
+    assert captured.err.startswith("No regression in 1 series")
+
+
+def test_a_check_of_too_few_runs_has_its_own_exit_code(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["history", "null_ns", "--store", store, "--until", "2026-10-10"]
+    assert command_line.main([*words, "--check"]) == 5
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "are not tested: it takes 40 runs." in captured.err
+    assert "No regression" not in captured.err
+    assert command_line.main([*words, "--json"]) == 0
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert series["newest_is_tested"] is False
+    assert command_line.main(words) == 0
+    assert "1 series not tested" in capsys.readouterr().out
 
 
 def test_json_and_page(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

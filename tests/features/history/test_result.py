@@ -10,7 +10,14 @@ from tests.features.history.drawn import DAY_S, START_S, series
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.history.records import ConfirmingRun
-from nephoscope.features.history.result import HistorySettings, analyse, link, segments, shift_text
+from nephoscope.features.history.result import (
+    HistorySettings,
+    analyse,
+    conclude,
+    link,
+    segments,
+    shift_text,
+)
 from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.values import Array
 
@@ -87,8 +94,53 @@ def test_gaps_are_gaps_and_too_few_runs_are_stated() -> None:
     (gap,) = found.gaps
     assert (gap.start_s, gap.end_s) == (at_s[9], at_s[10])
     assert found.untested == "20 runs from run-0000 on are not tested: it takes 40 runs."
-    hourly = analyse(series(np.ones(50)), HistorySettings())
-    assert hourly.untested.endswith("it takes 40 runs over 3 days.")
+    assert not found.newest_is_tested
+
+
+def test_a_change_that_went_away_is_told_from_a_regression() -> None:
+    undone = series(levels((60, 100), (40, 110), (40, 100)), every_s=DAY_S)
+    found = analyse(undone, HistorySettings())
+    assert [one.went_away for one in found.changes] == ["run-0100", ""]
+    assert "until run run-0100 (worse, suspected, went away)" in found.changes[0].sentence
+    assert not found.regression
+
+
+def test_a_cost_that_moved_to_a_sibling_is_no_regression() -> None:
+    one = series(levels((60, 100), (40, 120)), every_s=DAY_S)
+    two = replace(series(levels((60, 80), (40, 60), seed=2), every_s=DAY_S), factors={"part": "b"})
+    moved = conclude([analyse(each, HistorySettings()) for each in (one, two)], 0.03)
+    assert not any(each.regression for each in moved)
+    assert "(cost shift, suspected)" in moved[0].changes[0].sentence
+    assert "(b) fell by 20" in moved[0].changes[0].cost_shift
+    alone = conclude([analyse(one, HistorySettings())], 0.03)
+    assert alone[0].regression
+    elsewhere = replace(two, target="db")
+    apart = conclude([analyse(each, HistorySettings()) for each in (one, elsewhere)], 0.03)
+    assert apart[0].regression
+
+
+def test_a_growth_of_the_noise_is_a_change_of_noise() -> None:
+    spread = np.where(np.arange(160) < 90, 0.01, 0.04)
+    values = 100 * (1 + spread * np.random.default_rng(9).standard_normal(160))
+    found = analyse(series(values, every_s=DAY_S), HistorySettings())
+    assert not found.changes
+    (noise,) = found.noise_changes
+    assert noise.ratio.low is not None
+    assert noise.ratio.high is not None
+    assert noise.ratio.low <= 4 <= noise.ratio.high
+    assert noise.first_s <= START_S + 90 * DAY_S <= noise.last_s
+    assert "the noise grew from" in noise.sentence
+    assert not found.regression
+
+
+def test_changes_below_the_smallest_one_are_counted_only() -> None:
+    values = levels((60, 100), (40, 100.4))
+    values[:] = 100 + (values - 100) / 20
+    values[60:] += 0.4
+    drawn = series(values, every_s=DAY_S)
+    found = analyse(drawn, HistorySettings())
+    assert (found.changes, found.negligible) == ((), 1)
+    assert len(analyse(drawn, HistorySettings(min_change=0.001)).changes) == 1
 
 
 def test_values_about_zero_change_by_a_difference() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.features.sla.made import JUNE_S, agreement, month, refused, run
+
+from nephoscope.features.sla.events import FAILED, OK, UNNAMED, read
+from nephoscope.features.sla.leap_seconds import LeapSeconds
 
 Capture = pytest.CaptureFixture[str]
 
@@ -117,3 +121,22 @@ def test_services_and_rows_without_an_outcome(tmp_path: Path, capsys: Capture) -
     assert good == [2, 3]
     words = ["verdict", "ec2-region", tmp_path / "e.csv", "--service", "c"]
     assert "no service 'c'" in refused(capsys, *words)
+
+
+@pytest.mark.parametrize("leap", ["2016-12-31T23:59:60Z", "2017-01-01T05:29:60.25+05:30"])
+def test_an_event_of_a_leap_second_is_between_its_neighbours(leap: str, tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    rows = ["2016-12-31T23:59:59Z,1", f"{leap},0", "2017-01-01T00:00:00Z,1"]
+    path.write_text("time,ok\n" + "\n".join(rows))
+    stream = read([path]).observers(UNNAMED)[""]
+    end_ns = int(datetime(2017, 1, 1, tzinfo=UTC).timestamp()) * 10**9
+    before, during, behind = stream.times_ns.tolist()
+    assert (before, behind) == (end_ns - 10**9, end_ns)
+    assert end_ns - 1000 <= during < end_ns
+    assert [int(state) for state in stream.states] == [OK, FAILED, OK]
+
+
+def test_leap_seconds_are_found_across_blocks() -> None:
+    line = b"2016-12-31T23:59:60Z,1\n"
+    whole = io.BufferedReader(LeapSeconds(io.BytesIO(line * 100_000))).read()
+    assert whole == b"2016-12-31T23:59:59.999999Z,1\n" * 100_000

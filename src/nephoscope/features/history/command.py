@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 REGRESSION = 1
 """Exit code of --check where a metric is worse."""
+UNTESTED = 5
+"""Exit code of --check where none is worse, and the newest runs of a series are not tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,12 @@ class _HistoryArguments:
         "Largest relative change for the worse that does not count as a regression.",
         default="3%",
     )
+    min_change: float = option(
+        "--min-change",
+        ratio(0.0, 0.99),
+        "Smallest relative change that is reported.",
+        default="1%",
+    )
     confidence: float = options.CONFIDENCE
     window_s: float | None = option(
         "--window",
@@ -51,7 +59,9 @@ class _HistoryArguments:
         "Merge the trials of all runs within this time into one point, e.g. 1h.",
     )
     check: bool = flag(
-        "--check", "Exit with code 1 on a regression; print regressions only.", is_local=True
+        "--check",
+        "Exit with code 1 on a regression, 5 if runs are not tested; print regressions only.",
+        is_local=True,
     )
     forecast: bool = flag(
         "--forecast", "Predict the next week, and the last one beside its values."
@@ -93,7 +103,7 @@ def history(args: _HistoryArguments) -> int:
     from nephoscope.store import Store
 
     run_store = Store(args.store)
-    settings = HistorySettings(args.false_alarms, args.margin, args.confidence)
+    settings = HistorySettings(args.false_alarms, args.margin, args.confidence, args.min_change)
     # A machine may have had another name before: `read` selects its whole series.
     wanted = replace(args.filters, targets=()).selection()
     runs = StoredSummaries(run_store, wanted)
@@ -126,19 +136,37 @@ def history(args: _HistoryArguments) -> int:
         run_store, runs, every, notes, args.metric, settings, args.forecast, args.back_test
     )
     _log_problems(runs)
-    regressed = REGRESSION if args.check and analysis.regressions else 0
+    code = _exit_code(analysis) if args.check else 0
     if args.check and not args.as_json and args.to is None:
-        for sentence in analysis.regressions:
-            output.say(sentence)
-        if not regressed:
-            short = sum(1 for series_history in analysis.series if series_history.untested)
-            unknown = f"; {short} with runs that are not tested (omit --check)" if short else ""
-            output.log(f"No regression in {len(analysis.series)} series{unknown}.")
-        return regressed
+        _print_check(analysis)
+        return code
     page = section(analysis)
-    source = ", ".join(dict.fromkeys(series_history.target for series_history in analysis.series))
+    source = ", ".join(dict.fromkeys(entry.target for entry in analysis.series))
     present(analysis, page, as_json=args.as_json, to=args.to, source=source)
-    return regressed
+    return code
+
+
+def _exit_code(analysis: History) -> int:
+    if analysis.regressions:
+        return REGRESSION
+    return UNTESTED if analysis.untested else 0
+
+
+def _print_check(analysis: History) -> None:
+    """Prints the regressions, and on standard error what else a check found."""
+    for sentence in analysis.regressions:
+        output.say(sentence)
+    for series in analysis.untested:
+        output.warn(f"{series.target}, {series.label}: {series.untested}")
+    for series in analysis.series:
+        for change in series.noise_changes:
+            output.log(change.sentence)
+        for moved in series.changes:
+            if moved.cost_shift or (moved.went_away and moved.direction == "worse"):
+                output.log(moved.sentence)
+    tested = len(analysis.series) - len(analysis.untested)
+    if not analysis.regressions and tested:
+        output.log(f"No regression in {tested} series.")
 
 
 def _log_problems(runs: StoredSummaries) -> None:
@@ -165,24 +193,21 @@ def _history(
 ) -> History:
     from nephoscope.features.history import forecast as predicting
     from nephoscope.features.history.records import History
-    from nephoscope.features.history.result import analyse, link
+    from nephoscope.features.history.result import analyse, conclude
 
     judge = None
     if runs.repetitions():
         from nephoscope.features.history.confirm import Judge
 
         judge = Judge(store, runs, settings.margin, settings.confidence)
-    results = link([analyse(every_series, settings, judge) for every_series in every_series])
-    timed = [every_series for every_series in every_series if every_series.has_times]
+    histories = [analyse(entry, settings, judge) for entry in every_series]
+    results = conclude(histories, settings.margin)
+    timed = [entry for entry in every_series if entry.has_times]
     if (forecast or back_test) and len(timed) < len(every_series):
         notes = [*notes, f"{len(every_series) - len(timed)} series have no times to predict for."]
     classes = predicting.classes_of(timed, settings.false_alarms) if forecast or back_test else []
     if forecast:
-        own = {
-            id(series_levels.series): [series_levels]
-            for levels in classes
-            for series_levels in levels
-        }
+        own = {id(entry.series): [entry] for levels in classes for entry in levels}
         results = [
             replace(result, forecasts=tuple(predicting.forecasts(own.get(id(series), []))))
             for result, series in zip(results, every_series, strict=True)
@@ -195,12 +220,13 @@ def _history(
         tuple(results),
         tuple(notes),
         tuple(
-            week
+            entry
             for levels in classes
             if forecast and len(levels) > 1
-            for week in predicting.forecasts(levels)
+            for entry in predicting.forecasts(levels)
         ),
         predicting.back_test(classes) if back_test else None,
+        settings.min_change,
     )
 
 
@@ -245,16 +271,12 @@ def _series_of(run: StoredRun, every_series: Sequence[Series], metric: str) -> S
     """The series that a run is a point of. UsageError where it is of none or of several."""
     from nephoscope.features.history.result import name_of
 
-    own = [
-        every_series
-        for every_series in every_series
-        if any(point.run == run.id for point in every_series.points)
-    ]
+    own = [entry for entry in every_series if any(point.run == run.id for point in entry.points)]
     if not own:
         raise UsageError(
             f"Run {run.id} is no point of a series of {metric}.", "Name a run behind a change."
         )
-    if len({(one_series.benchmark, one_series.target) for one_series in own}) > 1:
+    if len({(entry.benchmark, entry.target) for entry in own}) > 1:
         names = "; ".join(map(name_of, own))
         raise UsageError(
             f"Run {run.id} is a point of {len(own)} series: {names}.",

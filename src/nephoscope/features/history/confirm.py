@@ -26,7 +26,7 @@ from nephoscope.features.comparison.result import ComparisonRules
 from nephoscope.features.comparison.stored import of_stored_runs
 from nephoscope.features.history import change_points, step_test
 from nephoscope.features.history.records import ChangePoint, ConfirmingRun, Status
-from nephoscope.features.history.result import scaled, shift_text, times
+from nephoscope.features.history.result import MIN_CHANGE, scaled, shift_text, times
 from nephoscope.features.history.series import HistoryPoint, Series, read
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
@@ -120,7 +120,9 @@ def _is_steady(series: Series, run: str) -> bool:
     has_run = any(point.run == run for point in series.points)
     if not has_run or not step_test.is_testable(at_s):
         return False
-    return not change_points.detect(at_s, scaled(series.points)[0])
+    values, is_ratio = scaled(series.points)
+    smallest = math.log1p(MIN_CHANGE) if is_ratio else 0.0
+    return not change_points.detect(at_s, values, smallest=smallest)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nephoscope.core.model import Estimate, factors_key
-from nephoscope.features.history import change_points, step_test
+from nephoscope.features.history import change_points, seasons, step_test
 from nephoscope.features.history.records import ForecastTest, WeekForecast
 from nephoscope.features.history.result import scaled, segments, times
 from nephoscope.features.history.series import HistoryPoint, Series
@@ -28,7 +28,7 @@ from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Array
 
 CONFIDENCE = 0.9
-WEEK_S = 7 * step_test.DAY_S
+WEEK_S = 7 * seasons.DAY_S
 MINIMUM_POINTS = 20
 """Points since the last change without which nothing is predicted."""
 PART_HOURS = 6
@@ -84,7 +84,7 @@ def fit(points: Sequence[HistoryPoint]) -> Model | None:
     at_s = times(points)
     values, logarithmic = scaled(points)
     start_s, span_s = float(at_s[0]), float(at_s[-1] - at_s[0]) or 1.0
-    seasonal = step_test.has_season(at_s) and span_s >= step_test.SEASON_DAYS * step_test.DAY_S
+    seasonal = seasons.has_season(at_s) and span_s >= seasons.SEASON_DAYS * seasons.DAY_S
     columns = _columns(at_s, start_s, span_s, seasonal)
     # The trend is the last column, so that leaving it out keeps the others.
     for count in (columns.shape[1], columns.shape[1] - 1):
@@ -121,8 +121,8 @@ def _inflation(correlation: float, at_s: Array, count: int, seasonal: bool) -> A
     distance_s = float(np.median(np.diff(at_s)))
     angles = [0.0]
     if seasonal:
-        for harmonic in range(1, step_test.HARMONICS + 1):
-            angles += 2 * [2 * np.pi * harmonic * distance_s / step_test.DAY_S]
+        for harmonic in range(1, seasons.HARMONICS + 1):
+            angles += 2 * [2 * np.pi * harmonic * distance_s / seasons.DAY_S]
     cosines = np.cos([*angles, 0.0])[:count]
     return np.asarray((1 - correlation**2) / (1 - 2 * correlation * cosines + correlation**2))
 
@@ -130,7 +130,7 @@ def _inflation(correlation: float, at_s: Array, count: int, seasonal: bool) -> A
 def _columns(at_s: Array, start_s: float, span_s: float, seasonal: bool) -> Array:
     columns = [np.ones(at_s.size)]
     if seasonal:
-        columns += list(step_test.season(at_s).T)
+        columns += list(seasons.season(at_s).T)
     return np.stack([*columns, (at_s - start_s) / span_s - 0.5], axis=1)
 
 
@@ -208,9 +208,9 @@ def _forecast(
     hours: tuple[int, int],
 ) -> WeekForecast:
     """Predicts the measurements in some hours of each day of a week."""
-    first_day = math.floor(start_s / step_test.DAY_S) * step_test.DAY_S
+    first_day = math.floor(start_s / seasons.DAY_S) * seasons.DAY_S
     moments = [
-        first_day + day * step_test.DAY_S + (hour + 0.5) * 3600.0
+        first_day + day * seasons.DAY_S + (hour + 0.5) * 3600.0
         for day in range(8)
         for hour in range(*hours)
     ]
@@ -221,7 +221,7 @@ def _forecast(
         point.estimate.value
         for levels in levels
         for point in levels.during(start_s, start_s + WEEK_S)
-        if hours[0] <= point.at_s % step_test.DAY_S / 3600.0 < hours[1]
+        if hours[0] <= point.at_s % seasons.DAY_S / 3600.0 < hours[1]
     ]
     estimate = Estimate(
         float(middle),

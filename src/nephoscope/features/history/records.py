@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,6 +75,37 @@ class ChangePoint:
     simultaneous: tuple[str, ...]
     repetitions: tuple[ConfirmingRun, ...]
     sentence: str
+    merged_runs: int = 1
+    went_away: str = ""
+    cost_shift: str = ""
+
+    @property
+    def size(self) -> float:
+        """Returns the signed size of the change: as a logarithm where it is a ratio."""
+        return math.log(self.shift.value) if self.is_ratio else self.shift.value
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseChange:
+    """A change of the noise of a series: of the standard deviation of its runs about their level.
+
+    at_s, first_s, last_s, detected_s, run, previous_run, false_alarms: see ChangePoint. before,
+    behind: robust standard deviations, relative to the level where `is_ratio`, else in the unit of
+    the series. ratio: the later one over the earlier one.
+    """
+
+    at_s: float
+    first_s: float
+    last_s: float
+    detected_s: float
+    run: str
+    previous_run: str
+    before: float
+    behind: float
+    ratio: Estimate
+    is_ratio: bool
+    false_alarms: float
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +141,9 @@ class SeriesHistory(Series):
 
     untested: why a part is not tested for changes; empty if all is. regression: sentence on a
     change for the worse that was not undone; empty without one. continues: sentence on an earlier
-    series of the same target with other parameters, or empty.
+    series of the same target with other parameters, or empty. noise_changes: changes of the noise,
+    which are no regression. negligible: number of changes smaller than the smallest one that is
+    reported. newest_is_tested: whether the newest runs are tested.
     """
 
     gaps: tuple[SeriesGap, ...]
@@ -119,6 +153,9 @@ class SeriesHistory(Series):
     regression: str
     continues: str = ""
     forecasts: tuple[WeekForecast, ...] = ()
+    noise_changes: tuple[NoiseChange, ...] = ()
+    negligible: int = 0
+    newest_is_tested: bool = True
 
     @stated
     def hidden_settings(self) -> tuple[HiddenSetting, ...]:
@@ -129,8 +166,9 @@ class SeriesHistory(Series):
 @dataclass(frozen=True, slots=True)
 class History:
     """Series of a metric over time. false_alarms: probability of a change point in 200 points of a
-    stationary series. margin: relative change for the worse that is no regression. notes: what is
-    left out, and why. forecasts: of the class of all targets."""
+    stationary series. margin: relative change for the worse that is no regression. min_change:
+    relative change from which on it is reported. notes: what is left out, and why. forecasts: of
+    the class of all targets."""
 
     metric: str
     false_alarms: float
@@ -140,8 +178,14 @@ class History:
     notes: tuple[str, ...]
     forecasts: tuple[WeekForecast, ...] = ()
     back_test: ForecastTest | None = None
+    min_change: float = 0.0
 
     @property
     def regressions(self) -> list[str]:
         """Returns the sentences on changes for the worse that were not undone."""
         return [series.regression for series in self.series if series.regression]
+
+    @property
+    def untested(self) -> list[SeriesHistory]:
+        """Returns the series whose newest runs are not tested."""
+        return [series for series in self.series if not series.newest_is_tested]

@@ -12,24 +12,28 @@ import numpy as np
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.compaction.summarise import MACHINE
-from nephoscope.features.history import change_points, step_test
+from nephoscope.features.history import change_points, moved_costs, noise_changes, step_test
 from nephoscope.features.history.change_points import DetectedStep
+from nephoscope.features.history.noise_changes import DetectedNoise
 from nephoscope.features.history.records import (
     ChangePoint,
     ConfirmingRun,
     Direction,
     FactChange,
+    NoiseChange,
     SeriesGap,
     SeriesHistory,
     Status,
 )
+from nephoscope.features.history.seasons import DAY_S
 from nephoscope.features.history.series import HistoryPoint, Series, have_times
-from nephoscope.features.history.step_test import DAY_S
 from nephoscope.report import wording
 from nephoscope.results.run_settings import CPU_MODEL
 from nephoscope.stats.statistics.values import Array
 
 MARGIN = 0.03
+MIN_CHANGE = 0.01
+"""Relative change from which on it is reported: steady machines wander by a tenth of it."""
 GAP_FACTOR = 3.0
 """Times the usual distance of two runs from which on a gap is shown as one."""
 STEAL_MARGIN = 0.01
@@ -46,11 +50,12 @@ Judging = Callable[
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
     """false_alarms: see History. margin: relative change that is no regression. confidence: of the
-    intervals."""
+    intervals. min_change: relative change from which on it is reported."""
 
     false_alarms: float = change_points.FALSE_ALARMS
     margin: float = MARGIN
     confidence: float = 0.95
+    min_change: float = MIN_CHANGE
 
 
 def analyse(
@@ -61,22 +66,62 @@ def analyse(
     """Returns the history of a series. judge: confirms or refutes changes."""
     points = series.points
     changes: list[ChangePoint] = []
+    noise: list[NoiseChange] = []
     untested = []
+    negligible = 0
+    newest_is_tested = True
     for start, end in segments(points):
         part = points[start:end]
         at_s = times(part)
-        if not step_test.is_testable(at_s):
-            untested.append(_untested(part, at_s))
+        newest_is_tested = step_test.is_testable(at_s)
+        if not newest_is_tested:
+            untested.append(_untested(part))
             continue
-        changes += _changes(series, part, settings, judge)
-    return SeriesHistory(
-        **{field.name: getattr(series, field.name) for field in fields(series)},
+        values, is_ratio = scaled(part)
+        every = change_points.detect(
+            at_s, values, false_alarms=settings.false_alarms, confidence=settings.confidence
+        )
+        steps = [entry for entry in every if _is_reported(entry, is_ratio, settings)]
+        negligible += len(every) - len(steps)
+        changes += _changes(series, part, steps, is_ratio, settings, judge)
+        levels = [entry.index for entry in every]
+        noise += [
+            _noise_change(series, part, detected, is_ratio)
+            for detected in noise_changes.detect(
+                at_s, values, levels, false_alarms=settings.false_alarms
+            )
+        ]
+    history = SeriesHistory(
+        **{entry.name: getattr(series, entry.name) for entry in fields(series)},
         gaps=tuple(_gaps(points)),
         annotations=tuple(_annotations(points)),
-        changes=tuple(changes),
+        changes=tuple(moved_costs.with_returns(changes)),
         untested=" ".join(untested),
-        regression=_regression(series, changes, settings.margin),
+        regression="",
+        noise_changes=tuple(noise),
+        negligible=negligible,
+        newest_is_tested=newest_is_tested,
     )
+    return _concluded(history, settings.margin)
+
+
+def conclude(histories: Sequence[SeriesHistory], margin: float) -> list[SeriesHistory]:
+    """Returns the histories as they look beside each other: linked, with costs that moved."""
+    moved = moved_costs.with_cost_shifts(link(histories))
+    return [_concluded(entry, margin) for entry in moved]
+
+
+def _concluded(history: SeriesHistory, margin: float) -> SeriesHistory:
+    """Writes the sentences of a history."""
+    changes = tuple(
+        replace(change, sentence=_sentence(history, change)) for change in history.changes
+    )
+    regression = _regression(history, changes, margin)
+    return replace(history, changes=changes, regression=regression)
+
+
+def _is_reported(step: DetectedStep, is_ratio: bool, settings: HistorySettings) -> bool:
+    return not is_ratio or abs(step.size) >= math.log1p(settings.min_change)
 
 
 def link(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
@@ -84,21 +129,21 @@ def link(histories: Sequence[SeriesHistory]) -> list[SeriesHistory]:
 
     Where the parameters of a plan were edited, a new series begins.
     """
-    return [replace(history, continues=_continued(history, histories)) for history in histories]
+    return [replace(entry, continues=_continued(entry, histories)) for entry in histories]
 
 
 def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str:
-    def setting(history: SeriesHistory) -> tuple[object, ...]:
-        return history.benchmark, history.target, history.factors, history.unit
+    def setting(entry: SeriesHistory) -> tuple[object, ...]:
+        return entry.benchmark, entry.target, entry.factors, entry.unit
 
     earlier = [
-        history
-        for history in histories
-        if setting(history) == setting(series) and history.points[-1].at_s < series.points[0].at_s
+        entry
+        for entry in histories
+        if setting(entry) == setting(series) and entry.points[-1].at_s < series.points[0].at_s
     ]
     if not earlier:
         return ""
-    before = max(earlier, key=lambda history: history.points[-1].at_s)
+    before = max(earlier, key=lambda entry: entry.points[-1].at_s)
     changed = [
         f"{name} {before.params.get(name, 'not stated')} → {value}"
         for name, value in series.params.items()
@@ -138,12 +183,13 @@ def scaled(points: Sequence[HistoryPoint]) -> tuple[Array, bool]:
     return (np.log(values) if positive else values), positive
 
 
-def _untested(points: Sequence[HistoryPoint], at_s: Array) -> str:
-    need = f"{step_test.MINIMUM_POINTS} runs"
-    if step_test.has_season(at_s):
-        need += f" over {step_test.SEASON_DAYS:g} days"
+def _untested(points: Sequence[HistoryPoint]) -> str:
     begin = wording.clean(points[0].run)
-    return f"{wording.plural(len(points), 'run')} from {begin} on are not tested: it takes {need}."
+    verb = "is" if len(points) == 1 else "are"
+    return (
+        f"{wording.plural(len(points), 'run')} from {begin} on {verb} not tested: it takes "
+        f"{step_test.MINIMUM_POINTS} runs."
+    )
 
 
 def _gaps(points: Sequence[HistoryPoint]) -> Iterator[SeriesGap]:
@@ -171,24 +217,18 @@ def _annotations(points: Sequence[HistoryPoint]) -> Iterator[FactChange]:
 def _changes(
     series: Series,
     points: Sequence[HistoryPoint],
+    steps: Sequence[DetectedStep],
+    is_ratio: bool,
     settings: HistorySettings,
     judge: Judging | None,
 ) -> Iterator[ChangePoint]:
-    values, is_ratio = scaled(points)
-    steps = change_points.detect(
-        times(points),
-        values,
-        false_alarms=settings.false_alarms,
-        confidence=settings.confidence,
-    )
     for place, step in enumerate(steps):
         end = steps[place + 1].index if place + 1 < len(steps) else len(points)
         change = _change(series, points, step, is_ratio, settings)
         before = points[steps[place - 1].index if place else 0 : step.index]
         own = judge(series, before, points[step.first : end], change) if judge else []
         status: Status = own[-1].status if own else "suspected"
-        judged = replace(change, repetitions=tuple(own), status=status)
-        yield replace(judged, sentence=_sentence(series, judged))
+        yield replace(change, repetitions=tuple(own), status=status)
 
 
 def _change(
@@ -201,7 +241,7 @@ def _change(
     ends = (step.size, step.low, step.high)
     value, low, high = (math.exp(end) for end in ends) if is_ratio else ends
     unit = "ratio" if is_ratio else series.unit
-    method = "step of a regression with trend, daily season and AR(1) errors; Student's t"
+    method = "step of a regression with seasons and dependent errors; Student's t"
     shift = Estimate(value, low, high, settings.confidence, len(points), unit, method)
     point = points[step.index]
     direction = _direction(series.better, step.size)
@@ -221,15 +261,56 @@ def _change(
         simultaneous=tuple(_simultaneous(points, step)),
         repetitions=(),
         sentence="",
+        merged_runs=step.merged,
+    )
+
+
+def _noise_change(
+    series: Series, points: Sequence[HistoryPoint], detected: DetectedNoise, is_ratio: bool
+) -> NoiseChange:
+    step = detected.step
+    n = len(points)
+    method = "ratio of standard deviations about the level; normal interval of its logarithm"
+    value = detected.behind / detected.before
+    ratio = Estimate(value, detected.low, detected.high, 0.95, n, "ratio", method)
+    sides = [
+        f"{100 * entry:.2g} %" if is_ratio else units.format_value(entry, series.unit)
+        for entry in (detected.before, detected.behind)
+    ]
+    run = points[step.index].run
+    verb = "grew" if value > 1 else "fell"
+    sentence = (
+        f"{name_of(series)}: the noise {verb} from {sides[0]} to {sides[1]} (standard deviation of "
+        f"runs, {value:.2g} [{detected.low:.2g}, {detected.high:.2g}] times) from "
+        f"{place_of(series, run)} on; the level is judged separately."
+    )
+    return NoiseChange(
+        at_s=points[step.index].at_s,
+        first_s=points[step.first].at_s,
+        last_s=points[step.last].at_s,
+        detected_s=points[step.detected].at_s,
+        run=run,
+        previous_run=points[step.index - 1].run,
+        before=detected.before,
+        behind=detected.behind,
+        ratio=ratio,
+        is_ratio=is_ratio,
+        false_alarms=step.false_alarms,
+        sentence=sentence,
     )
 
 
 def _sentence(series: Series, change: ChangePoint) -> str:
     shift = shift_text(change.shift, change.is_ratio)
-    return (
-        f"{name_of(series)}: {shift} from {place_of(series, change.run)} on ({change.direction}, "
-        f"{change.status})."
-    )
+    kinds: list[str] = [change.direction, change.status]
+    if change.cost_shift:
+        kinds = ["cost shift", change.status]
+    text = f"{name_of(series)}: {shift} from {place_of(series, change.run)} on"
+    if change.went_away:
+        text += f" until {place_of(series, change.went_away)}"
+        kinds.append("went away")
+    extra = f": {change.cost_shift}" if change.cost_shift else ""
+    return f"{text} ({', '.join(kinds)}){extra}."
 
 
 def place_of(series: Series, run: str) -> str:
@@ -299,11 +380,12 @@ def _regression(series: Series, changes: Sequence[ChangePoint], margin: float) -
     """
     worst, since, worst_change = 0.0, 0.0, None
     for change in reversed(changes):
-        if change.status == "refuted" or change.direction == "changed":
+        is_none = change.status == "refuted" or change.direction == "changed"
+        if is_none or change.cost_shift:
             continue
         sign = 1.0 if change.direction == "worse" else -1.0
         since += sign * _relative(series, change)
-        if since > worst and change.direction == "worse":
+        if since > worst and change.direction == "worse" and not change.went_away:
             worst, worst_change = since, change
     if worst_change is None or worst <= margin:
         return ""

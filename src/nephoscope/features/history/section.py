@@ -52,8 +52,9 @@ def section(history: History) -> Section:
         Sentence(
             f"A stationary series of 200 runs has a change point with a probability of at most "
             f"{100 * history.false_alarms:g} %; changes for the worse up to "
-            f"{100 * history.margin:g} % are no regressions. A suspected change becomes certain by "
-            "an interleaved repetition (--confirm RUN).",
+            f"{100 * history.margin:g} % are no regressions, and changes below "
+            f"{100 * history.min_change:g} % are not reported. A suspected change becomes certain "
+            "by an interleaved repetition (--confirm RUN).",
             roomy=True,
         )
     )
@@ -72,7 +73,13 @@ def lead(history: History) -> str:
     )
     count = len(history.regressions)
     regressions = wording.plural(count, "regression") if count else "no regression"
-    return f"{outcome}; {regressions}."
+    parts = [outcome, regressions]
+    noise = sum(len(series.noise_changes) for series in history.series)
+    if noise:
+        parts.append(f"{wording.plural(noise, 'change')} of noise")
+    if history.untested:
+        parts.append(f"{len(history.untested)} series not tested")
+    return f"{'; '.join(parts)}."
 
 
 def moment(at_s: float) -> str:
@@ -93,6 +100,12 @@ def _series(series: SeriesHistory, position: int) -> Iterator[Block]:
     yield _chart(series, position)
     if series.changes:
         yield Items(tuple(_item(series, change) for change in series.changes))
+    yield from items((change.sentence for change in series.noise_changes), "notice")
+    if series.negligible:
+        yield Sentence(
+            f"{wording.plural(series.negligible, 'smaller change')} of the level (--min-change) "
+            f"{'is' if series.negligible == 1 else 'are'} not listed."
+        )
     facts = [change for change in series.annotations if change.fact != MACHINE]
     if facts:
         yield table(
@@ -123,6 +136,8 @@ def _item(series: SeriesHistory, change: ChangePoint) -> Item:
     between += f", detected at {moment(change.detected_s)}"
     if not series.has_times:
         between = f"After run {change.previous_run}, the last one before the change"
+    if change.merged_runs > 1:
+        between += f", in medians of {change.merged_runs} runs"
     when = f"{between}; false-alarm rate {100 * change.false_alarms:g} %."
     details = (
         when,
@@ -135,7 +150,8 @@ def _item(series: SeriesHistory, change: ChangePoint) -> Item:
     step = ""
     if change.status == "suspected" and series.has_times:
         step = f"Add `--confirm {change.run}` to repeat the measurement beside a reference."
-    tone = "info" if change.status == "refuted" else _TONES[change.direction]
+    is_none = change.status == "refuted" or change.went_away or change.cost_shift
+    tone = "info" if is_none else _TONES[change.direction]
     return Item(change.sentence, tone, tuple(map(wording.clean, details)), step)
 
 

@@ -1,42 +1,61 @@
-"""Tests a series for a step of its mean, with a trend, a daily season and autocorrelated noise.
+"""Tests a series for a step of its mean, beside seasons, dependent noise and noise that changes.
 
-Regression with AR(1) errors: the step's time is the one whose step explains most; the
-autocorrelation is estimated beside that step (a step that is left in the residuals would count
-as autocorrelation), and the step's t statistic is taken after whitening with it (Prais & Winsten
-1954; unknown time of the step: Andrews, Econometrica 61, 1993). Residuals are clipped twice, as
-values and as innovations, so that a few outliers are no step (Huber 1981).
+Regression with a step at the time that explains most. It is tested against independent noise
+first. A step that would be reported is then tested against every noise model: the one that
+explains the series best, with or without a step, decides, so that slow waves are no step. Either
+side of the step has its own variance as far as its noise is likely to be the larger one. Residuals
+are clipped as values and as innovations, so that a few outliers are no step (Huber 1981).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from scipy import special
 
+from nephoscope.features.history import seasons
+from nephoscope.features.history.noise import MODELS, WHITE, NoiseModel
 from nephoscope.stats.statistics.values import Array
 
 Indices = NDArray[np.intp]
 
-DAY_S = 86_400.0
-HARMONICS = 2
-"""Sine waves that describe a daily season: of a day and of half a day."""
-SEASON_DAYS = 3.0
-"""Days that a series has to cover before it is tested, where it has several points a day."""
 MINIMUM_BEFORE = 20
-MINIMUM_AFTER = 4
-"""Points on either side of a step."""
+MINIMUM_AFTER = 6
+"""Points on either side of a step; fewer do not tell a step from a growth of the noise."""
 MINIMUM_POINTS = 40
 CLIP = 3.0
 """Robust standard deviations beyond which a residual counts as one of that size."""
+_NEIGHBOURS = 3
+"""Points on either side with which an outlier is compared."""
+_LOOSE_CLIP = 6.0
+"""The same where the variance of one side is estimated."""
+_SHOCK = 6.0
+"""Robust standard deviations from which on an innovation is a shock, which normal noise has not."""
 _ROBUST_SD = 1.4826
-_MAX_CORRELATION = 0.98
+_STEP_COST = 14.0
+"""Twice the log-likelihood that a step has to explain more than another noise model does, and what
+it has to explain beyond that in a short series. In one, half of a slow wave looks like a step. Both
+were found by simulation: less reports slow waves and 1/f noise, more loses small steps."""
+_SHORTNESS_COST = 800.0
+"""Further cost, times the number of points."""
+_DEPENDENT_COST = 5.0
+"""Further cost of a step beside noise that depends on itself, which half explains one."""
+_PARAMETER_COST = 2.0
+_SIDE_POINTS = 40
+"""Points before a step whose variance is compared with that of all."""
+_CHANGE_ODDS = 0.3
+"""Odds that the noise differs on a side of a step, before its points are seen."""
+_PRIOR_POINTS = 1.0
 _POSITION_LOSS = 7.35
 """Loss of explained squares, in noise variances, up to which a position is plausible (95 %)."""
 _CONDITION = 1e-4
-_MIN_SQUARE = 0.5
+_MIN_SQUARE = 0.25
 """Candidates that the other regressors explain almost wholly cannot be told from them."""
 
 
@@ -46,57 +65,25 @@ class StepTest:
 
     index: of the first point behind the step; first, last: the interval in which it lies with a
     confidence of 95 % (likelihood ratio of the position: Hansen, Econometrica 68, 2000). score:
-    absolute t statistic of the step. correlation: estimated autocorrelation of neighbouring points.
-    size: of the step, in the unit of the values, and se: its standard error. noise_sd: standard
-    deviation of the noise. effective: see `effective_points`; of the points less the fitted
-    parameters.
+    of the step, as a standard normal value. noise: the model that was chosen. size: of the step,
+    in the unit of the values, and se: its standard error, with so many degrees of freedom.
+    noise_sd: standard deviation of the noise.
     """
 
     index: int
     first: int
     last: int
     score: float
-    correlation: float
+    noise: NoiseModel
     size: float
     se: float
+    freedom: float
     noise_sd: float
-    effective: float
-
-
-def has_season(at_s: Array) -> bool:
-    """States whether points lie densely enough that a daily season shows in them."""
-    return at_s.size > 1 and _median(np.diff(at_s)) < DAY_S / 2
 
 
 def is_testable(at_s: Array) -> bool:
     """States whether a series is long enough to be tested."""
-    if at_s.size < MINIMUM_POINTS:
-        return False
-    return not has_season(at_s) or float(at_s[-1] - at_s[0]) >= SEASON_DAYS * DAY_S
-
-
-def effective_points(points: int, correlation: float) -> float:
-    """Returns the number of independent points whose mean is as uncertain as that of these."""
-    positive = max(0.0, correlation)
-    return points * (1 - positive) / (1 + positive)
-
-
-def regressors(at_s: Array) -> Array:
-    """Returns the columns of the mean without steps: level, trend and daily season."""
-    span = float(at_s[-1] - at_s[0]) or 1.0
-    columns = [np.ones(at_s.size), (at_s - at_s[0]) / span - 0.5]
-    if has_season(at_s) and span >= SEASON_DAYS * DAY_S:
-        columns += list(season(at_s).T)
-    return np.stack(columns, axis=1)
-
-
-def season(at_s: Array) -> Array:
-    """Returns the columns of a daily season."""
-    columns = []
-    for harmonic in range(1, HARMONICS + 1):
-        angle = 2 * np.pi * harmonic * at_s / DAY_S
-        columns += [np.cos(angle), np.sin(angle)]
-    return np.stack(columns, axis=1)
+    return at_s.size >= MINIMUM_POINTS
 
 
 def step_test(
@@ -104,51 +91,211 @@ def step_test(
     values: Array,
     known: Sequence[int] = (),
     between: tuple[int, int] | None = None,
+    limit: Callable[[NoiseModel], float] | None = None,
+    usual: NoiseModel = WHITE,
+    weekends: bool = True,
 ) -> StepTest:
     """Returns the most likely step of a series.
 
     at_s: times, ascending, of at least MINIMUM_POINTS points. known: indices of steps that the
-    series has besides. between: indices between which the step lies; None for anywhere.
+    series has besides. between: indices between which the step lies; None for anywhere. limit:
+    score above which a step is reported under a noise model; one below it with independent noise
+    is not tested further. None tests under every model. usual: model that was chosen a few points
+    ago, under which the step is tested before all models are. weekends: whether a step that may be
+    the level of a weekend is not told from it; not so where the usual weekends were subtracted.
     """
     index = np.arange(at_s.size)
     candidates = index[MINIMUM_BEFORE : at_s.size - MINIMUM_AFTER + 1]
     if between is not None:
         inside = (candidates > between[0]) & (candidates < between[1])
         candidates = candidates[inside] if np.any(inside) else candidates
-    columns = [regressors(at_s), *((index >= step)[:, None].astype(float) for step in known)]
-    mean = np.column_stack(columns)
-    fitted = mean.shape[1]
+    mean = _mean(at_s, values, known, weekends=weekends)
     basis = _basis(mean)
     clipped = _clipped(values, basis)
-    correlation = correlation_of(_best(clipped, basis, candidates).rest, fitted + 1)
-    clipped = _whitened(clipped, correlation)
-    basis = _basis(_whitened(mean, correlation))
+    # A step of many standard deviations is clipped itself, so that values are clipped about it.
+    first = _best(clipped, basis, candidates, WHITE)
+    place = int(candidates[first.place])
+    rest = values - clipped + first.rest + first.size * first.column
+    level = np.zeros(values.size)
+    start = max([place - _SIDE_POINTS, 0, *(step for step in known if step < place)])
+    end = min([values.size, *(step for step in known if step > place)])
+    level[place:] = _median(rest[place:end]) - _median(rest[start:place])
+    clipped = level + _clipped(values - level, basis)
+    test = _tested(values, clipped, mean, candidates, WHITE)
+    for model in (WHITE, usual) if limit is not None else ():
+        if not model.is_white:
+            test = _tested(values, clipped, mean, candidates, model)
+        if limit is not None and test.score <= limit(model):
+            return test
+    model = _chosen(clipped, mean, candidates)
+    return _tested(values, clipped, mean, candidates, model)
+
+
+def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -> Array:
+    """Returns the columns of the mean without the step: level, seasons, known steps."""
+    index = np.arange(at_s.size)
+    columns = [np.ones((at_s.size, 1))]
+    if seasons.covers_season(at_s):
+        columns.append(seasons.season(at_s))
+    columns += [(index >= step)[:, None].astype(float) for step in known]
+    mean = np.column_stack(columns)
+    if not weekends or not seasons.is_coarse(at_s):
+        return mean
+    zones = seasons.weekends(at_s, MINIMUM_AFTER)
+    if not zones.shape[1]:
+        return mean
+    # The time zone of the weekend is the one that explains most.
+    basis = _basis(mean)
+    rest = zones - basis @ (basis.T @ zones)
+    squares = np.einsum("ij,ij->j", rest, rest)
+    gains = (rest.T @ _clipped(values, basis)) ** 2 / np.maximum(squares, _MIN_SQUARE)
+    return np.column_stack([mean, zones[:, int(np.argmax(gains))]])
+
+
+def _chosen(values: Array, mean: Array, candidates: Indices) -> NoiseModel:
+    """Returns the noise model that explains values best, with or without a step."""
+    points = values.size
+    step_cost = _STEP_COST + _SHORTNESS_COST / points
+    joined = np.column_stack([values, mean])
+    costs = []
+    for model in MODELS:
+        whitened = model.whitened(joined)
+        step = _best(whitened[:, 0], _basis(whitened[:, 1:]), candidates, model)
+        own = math.log(model.variance) + _PARAMETER_COST * model.parameters
+        with_step = max(step.square - float(np.max(step.gains)), 1e-300)
+        without = points * math.log(max(step.square, 1e-300))
+        cost = step_cost if model.is_white else step_cost + _DEPENDENT_COST
+        costs.append(own + min(without, points * math.log(with_step) + cost))
+    return MODELS[int(np.argmin(costs))]
+
+
+def _tested(
+    values: Array,
+    clipped: Array,
+    mean: Array,
+    candidates: Indices,
+    model: NoiseModel,
+) -> StepTest:
+    """Returns the most likely step under a noise model. clipped: the values without outliers."""
+    joined = model.whitened(np.column_stack([clipped, values, mean]))
+    basis = _basis(joined[:, 2:])
+    best = _best(joined[:, 0], basis, candidates, model)
     # Innovations are clipped about the best step, which would else be clipped itself.
-    rest = _best(clipped, basis, candidates, correlation).rest
-    limit = CLIP * _scale(rest)
-    clipped = clipped - rest + np.clip(rest, -limit, limit)
-    best = _best(clipped, basis, candidates, correlation)
-    innovation_sd = float(np.sqrt(best.rest @ best.rest / (at_s.size - fitted - 1)))
+    fit = joined[:, 0] - best.rest
+    rest = joined[:, 0] - fit
+    scale = _scale(rest)
+    best = _best(fit + np.clip(rest, -CLIP * scale, CLIP * scale), basis, candidates, model)
+    fit = fit + np.clip(rest, -CLIP * scale, CLIP * scale) - best.rest
+    fitted = mean.shape[1]
+    sd = float(np.sqrt(best.rest @ best.rest / (values.size - fitted - 1)))
     # Values without noise leave nothing but the rounding of their arithmetic.
-    exact = innovation_sd <= 1e-12 * float(np.max(np.abs(values)))
-    se = 0.0 if exact or best.length <= 0 else innovation_sd / best.length
+    largest = float(np.max(np.abs(values)))
+    exact = sd <= 1e-12 * largest
+    place = int(candidates[best.place])
+    se, freedom, error = 0.0, float(values.size - fitted - 1), None
+    if not exact and best.square_of_column > 0:
+        loose = np.clip(joined[:, 1] - fit, -_LOOSE_CLIP * scale, _LOOSE_CLIP * scale)
+        error = _error(best.column, loose, place, sd, freedom)
+        se, freedom = error.likelier()
     if exact:
-        score = np.inf if abs(best.size) > 1e-9 * float(np.max(np.abs(values))) else 0.0
+        score = np.inf if abs(best.size) > 1e-9 * largest else 0.0
     else:
-        score = abs(best.size) / se if se > 0 else 0.0
-    near = best.gains >= best.gains[best.place] - _POSITION_LOSS * innovation_sd**2
-    plausible = candidates[near]
+        is_outlier = abs(float(values[place] - clipped[place])) > scale
+        lasting = _lasting_size(best, joined[:, 0] - fit, place, scale, is_outlier=is_outlier)
+        score = error.score(lasting) if error is not None else 0.0
+    plausible = candidates[best.gains >= best.gains[best.place] - _POSITION_LOSS * sd**2]
     return StepTest(
-        int(candidates[best.place]),
+        place,
         int(plausible[0]),
         int(plausible[-1]),
         float(score),
-        correlation,
+        model,
         best.size,
         se,
-        innovation_sd / float(np.sqrt(1 - correlation**2)),
-        effective_points(at_s.size - fitted - 1, correlation),
+        freedom,
+        sd * math.sqrt(model.variance),
     )
+
+
+def _lasting_size(step: _Step, rest: Array, place: int, scale: float, *, is_outlier: bool) -> float:
+    """Returns the size of a step without what an outlier or a shock at its place explains.
+
+    rest: innovations without the step and without single outliers. Where they have shocks of so
+    many robust standard deviations (`scale`) as well, the one at the place of the step is another
+    of them: it counts by what it exceeds the largest. is_outlier: of the value at the place, which
+    then counts as one on the new level.
+    """
+    own = float(step.rest[place] + step.size * step.column[place])
+    usual = abs(own)
+    if is_outlier:
+        usual = min(usual, abs(step.size * float(step.column[place])))
+    # An outlier is two shocks that undo each other.
+    padded = np.pad(rest, 1)
+    pairs = np.abs(padded[:-1] + padded[1:])
+    shocks = np.minimum(np.abs(rest), np.minimum(pairs[:-1], pairs[1:]))
+    shocks[place] = 0.0
+    largest = float(np.max(shocks))
+    if largest > _SHOCK * scale:
+        usual = min(usual, max(CLIP * scale, abs(own) - largest))
+    share = (abs(own) - usual) * float(step.column[place]) / step.square_of_column
+    return min(max(0.0, abs(step.size) - math.copysign(share, own * step.size)), abs(step.size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """Standard error of a step with its degrees of freedom: with one variance for all points, and
+    with an own one for each side (Welch, Satterthwaite). changed: probability that the noise
+    differs from side to side."""
+
+    common: tuple[float, float]
+    own: tuple[float, float]
+    changed: float
+
+    def likelier(self) -> tuple[float, float]:
+        """Returns the standard error and the degrees of freedom that the residuals speak for."""
+        return self.own if self.changed > 0.5 else self.common
+
+    def score(self, size: float) -> float:
+        """Returns the standard normal value that is as rare as a step of this size."""
+        rare = self.changed * _rarity(size, *self.own)
+        rare += (1 - self.changed) * _rarity(size, *self.common)
+        return -float(special.ndtri(max(rare, 1e-300)))
+
+
+def _error(column: Array, rest: Array, place: int, sd: float, freedom: float) -> _Error:
+    """Returns the standard error of a step.
+
+    A side whose residuals vary more than the whole may have its own variance: otherwise a growth of
+    the noise would be a step. Few points vary more by chance as well, so that both are weighed by
+    their likelihood: the variance of a side is that of all, or drawn from a wide prior (inverse
+    gamma, worth _PRIOR_POINTS points).
+    """
+    variances, degrees, evidence = [], [], 0.0
+    for side in (rest[max(0, place - _SIDE_POINTS) : place], rest[place:]):
+        square, n = float(side @ side) / sd**2, side.size - 1
+        own = (_PRIOR_POINTS + square) / (_PRIOR_POINTS + n)
+        if own <= 1:
+            variances.append(1.0)
+            degrees.append(freedom)
+            continue
+        shape, further = _PRIOR_POINTS / 2, n / 2
+        evidence += special.gammaln(shape + further) - special.gammaln(shape) + square / 2
+        evidence += shape * math.log(shape) - (shape + further) * math.log(shape + square / 2)
+        variances.append(own)
+        degrees.append(_PRIOR_POINTS + n)
+    length = float(column @ column)
+    before = float(column[:place] @ column[:place]) * variances[0]
+    behind = float(column[place:] @ column[place:]) * variances[1]
+    total = before + behind
+    welch = total**2 / (before**2 / degrees[0] + behind**2 / degrees[1])
+    own_error = sd * math.sqrt(total) / length, min(freedom, welch)
+    odds = _CHANGE_ODDS * math.exp(min(evidence, 100.0))
+    return _Error((sd / math.sqrt(length), freedom), own_error, odds / (1 + odds))
+
+
+def _rarity(size: float, se: float, freedom: float) -> float:
+    """The probability of a step of a size or more by chance (Student's t)."""
+    return float(special.stdtr(freedom, -size / se)) if se > 0 else 0.5
 
 
 def _basis(columns: Array) -> Array:
@@ -164,14 +311,29 @@ def _basis(columns: Array) -> Array:
 
 
 def _clipped(values: Array, basis: Array) -> Array:
+    """Returns the values without those that are far from the fit and from their neighbours."""
     fit = basis @ (basis.T @ values)
+    local = None
     for _ in range(2):
         rest = values - fit
         middle = _median(rest)
         limit = CLIP * _scale(rest - middle)
-        clipped = fit + np.clip(rest, middle - limit, middle + limit)
+        usual = fit + middle
+        clipped = np.clip(values, usual - limit, usual + limit)
+        if np.any(clipped != values):
+            local = _local(values) if local is None else local
+            clipped = np.clip(
+                values, np.minimum(usual, local) - limit, np.maximum(usual, local) + limit
+            )
         fit = basis @ (basis.T @ clipped)
     return clipped
+
+
+def _local(values: Array) -> Array:
+    """The median of each value and its _NEIGHBOURS on either side."""
+    padded = np.pad(values, _NEIGHBOURS, mode="reflect")
+    rows = sliding_window_view(padded, 2 * _NEIGHBOURS + 1)
+    return np.asarray(np.partition(rows, _NEIGHBOURS, axis=1)[:, _NEIGHBOURS])
 
 
 def _scale(rest: Array) -> float:
@@ -186,44 +348,35 @@ def _median(values: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A candidate: its position, its size, what it leaves of the values, the length of its column
-    beside the other regressors; and of all candidates the sum of squares that each explains."""
+    """A candidate: its position, its size, its column beside the other regressors with its square,
+    what it leaves of the values, the square of the values beside the regressors; and of all
+    candidates the squares that each explains."""
 
     place: int
     size: float
+    column: Array
+    square_of_column: float
     rest: Array
-    length: float
+    square: float
     gains: Array
 
 
-def _best(values: Array, basis: Array, candidates: Indices, correlation: float = 0.0) -> _Step:
-    """Returns the step that explains most.
-
-    The column of a step is whitened as values and basis are: 1 at its first point, then
-    1 - correlation. So products with it are sums from a point on.
-    """
+def _best(values: Array, basis: Array, candidates: Indices, model: NoiseModel) -> _Step:
+    """Returns the step that explains most. values, basis: whitened."""
     rest = values - basis @ (basis.T @ values)
-    products_of_columns = _step_products(np.column_stack([rest, basis]), candidates, correlation)
-    products, inside = products_of_columns[:, 0], products_of_columns[:, 1:]
-    lengths = 1 + (values.size - candidates - 1) * (1 - correlation) ** 2
-    squares = lengths - np.einsum("ij,ij->i", inside, inside)
+    every = model.step_products(np.column_stack([rest, basis]))[candidates]
+    products, inside = every[:, 0], every[:, 1:]
+    squares = model.step_squares(values.size)[candidates]
+    squares = squares - np.einsum("ij,ij->i", inside, inside)
     usable = squares > _MIN_SQUARE
     gains = np.where(usable, products**2 / np.where(usable, squares, 1.0), 0.0)
     place = int(np.argmax(gains))
+    square = float(rest @ rest)
     if not usable[place]:
-        return _Step(place, 0.0, rest, 0.0, gains)
+        return _Step(place, 0.0, np.zeros(values.size), 0.0, rest, square, gains)
     size = float(products[place] / squares[place])
-    column = np.where(np.arange(values.size) > candidates[place], 1 - correlation, 0.0)
-    column[candidates[place]] = 1.0
-    left = rest - size * (column - basis @ inside[place])
-    return _Step(place, size, left, float(np.sqrt(squares[place])), gains)
-
-
-def _step_products(columns: Array, candidates: Indices, correlation: float) -> Array:
-    """Returns the product of the step at each candidate (row) with each column."""
-    sums = np.cumsum(columns[::-1], axis=0)[::-1]
-    # A step has points behind its first one, so that the row after it exists.
-    return np.asarray(columns[candidates] + (1 - correlation) * sums[candidates + 1])
+    column = model.step(values.size, int(candidates[place])) - basis @ inside[place]
+    return _Step(place, size, column, float(squares[place]), rest - size * column, square, gains)
 
 
 def correlation_of(rest: Array, fitted: int) -> float:
@@ -236,11 +389,4 @@ def correlation_of(rest: Array, fitted: int) -> float:
         return 0.0
     raw = float(rest[1:] @ rest[:-1]) / square
     corrected = raw + (fitted + (fitted + 2) * raw) / rest.size
-    return float(np.clip(corrected, -0.5, _MAX_CORRELATION))
-
-
-def _whitened(columns: Array, correlation: float) -> Array:
-    out = columns.copy()
-    out[1:] -= correlation * columns[:-1]
-    out[0] *= np.sqrt(1 - correlation**2)
-    return out
+    return float(np.clip(corrected, -0.5, 0.98))

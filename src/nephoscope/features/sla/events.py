@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import textfile
-from nephoscope.features.sla import prometheus_events
+from nephoscope.features.sla import leap_seconds, prometheus_events
 from nephoscope.features.sla.periods import NS, text_of
 
 COLUMNS = ("time", "service", "observer", "ok", "response_time_ms", "requests", "reason")
@@ -203,7 +203,7 @@ def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
                 "time": _time_type(sample, names),
             }
             reader = csv.open_csv(
-                stream,
+                leap_seconds.LeapSeconds(stream),
                 read_options=csv.ReadOptions(
                     block_size=_BLOCK_BYTES, column_names=names, skip_rows=1, use_threads=True
                 ),

@@ -54,7 +54,7 @@ def _of_events(
 ) -> ObjectiveVerdict:
     good, total = (sum(counts) for counts in zip(*(_good(objective, s) for s in streams)))  # noqa: B905
     target = event_target(objective)
-    share, long_run = bounded_share(good, total, target, around.confidence, "events")
+    share, long_run = bounded_share(good, total, target, around.confidence)
     exact = Fraction(good, total) if total else Fraction(0)
     low, high = exact, exact
     if share is not None and objective.basis == "sample":

@@ -16,6 +16,7 @@ from nephoscope.core.model import Estimate
 from nephoscope.features.sla import credit
 from nephoscope.features.sla.coverage import no_data
 from nephoscope.features.sla.events import FAILED, UNKNOWN, Stream
+from nephoscope.features.sla.outage_bounds import bounded_share_of_slots
 from nephoscope.features.sla.periods import NS, Period, text_of
 from nephoscope.features.sla.slots import JudgementContext, SlotStates, lasting, slot_states
 from nephoscope.features.sla.terms import Objective, nanoseconds, percent
@@ -57,8 +58,9 @@ class ErrorBudget:
 class ObjectiveVerdict:
     """The verdict on one objective in one period.
 
-    total: slots or events, without excluded ones. share: of good ones among those known, with the
-    one-sided exact bounds, each with this confidence by itself. share_min, share_max: if all
+    total: slots or events, without excluded ones. share: of good ones among those known, with
+    one-sided bounds, each with this confidence by itself: exact ones of events, and of slots those
+    of `outage_bounds`. share_min, share_max: if all
     unknown slots, or all events of the time without data, were bad or good. missing_share: of the
     time of the period until now without data. long_run: whether the bounds prove the objective for
     the service as such, beyond this period. unit: slots, events, or ns for means. response_ms:
@@ -165,7 +167,7 @@ def of_slots(
         )
         for start, end in zip(*runs_of(down), strict=True)
     )
-    share, long_run = bounded_share(known - bad, known, target, around.confidence, "slots")
+    share = bounded_share_of_slots(down, known, slot_s, around.confidence)
     owed, possible = (
         _credit_of_slots(objective, worst_share, count * Fraction(slots.slot_ns, NS))
         for worst_share, count in ((high, bad), (low, worst))
@@ -192,7 +194,7 @@ def of_slots(
         share_min=float(low),
         share_max=float(high),
         missing_share=float(missing),
-        long_run=long_run,
+        long_run=None if share is None else word(share.low or 0.0, share.high or 0.0, target),
         budget=error_budget(total, known, bad, target, slot_s, _burn_rates(slots, target, elapsed)),
         outages=outages,
         downtime_s=bad * slot_s,
@@ -230,13 +232,13 @@ def _credit_of_slots(objective: Objective, share: Fraction, downtime_s: Fraction
 
 
 def bounded_share(
-    good: int, known: int, target: Fraction, confidence: float, unit: str
+    good: int, known: int, target: Fraction, confidence: float
 ) -> tuple[Estimate | None, Word | None]:
-    """Returns the share of good ones with its exact bounds, and the verdict of the bounds."""
+    """Returns the share of good events with its exact bounds, and the verdict of the bounds."""
     if not known:
         return None, None
     low, high = exact_bounds(good, known, confidence=confidence)
-    method = f"share of {unit}; exact one-sided binomial bounds (Clopper and Pearson), independent"
+    method = "share of events; exact one-sided binomial bounds (Clopper and Pearson), independent"
     estimate = Estimate(good / known, low, high, confidence, known, "ratio", method)
     return estimate, word(low, high, target)
 

@@ -68,7 +68,7 @@ def _summary(verdict: SlaVerdict) -> Table:
         text("period", lambda row: row[0].period),
         text("objective", lambda row: row[1].objective),
         number("observed", lambda row: _observed(row[1])),
-        number("exact bounds", lambda row: _bounds(row[1]), roomy=True),
+        number("bounds", lambda row: _bounds(row[1]), roomy=True),
         text("verdict", lambda row: row[1].verdict),
         number("budget used", lambda row: _budget_used(row[1])),
         number("credit", lambda row: _credit(row[0]) if row[2] else ""),
