@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import gzip
 import json
@@ -67,6 +68,7 @@ def record(args: argparse.Namespace, folder: Path) -> None:
             "seed": args.seed,
             "number": number,
             "wide": args.wide,
+            "setting": dataclasses.asdict(setting),
             "trials": [kept(one) for one in trials],
         }
         path.write_bytes(gzip.compress(json.dumps(values).encode()))

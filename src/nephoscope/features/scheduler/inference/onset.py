@@ -3,40 +3,58 @@
 Both give the CPU back in a regular rhythm, and differ in what they can do:
 
 * A budget is used up by the program itself. A kernel sees that at its timer ticks, so gaps start
-  there, a tick earlier or later each time. In the period before a gap the program has always used
-  about a whole slice: after a sleep, its gap comes later.
+  there, a tick earlier or later each time, while a timer ends them exactly. After a sleep of the
+  program its gap comes later, and the program has the CPU as soon as it wakes.
 * A task that wakes by a timer and goes before the program takes the CPU at moments of its own.
-  Gaps start as exactly as that timer, off the ticks, and however much the program slept.
+  Gaps start as exactly as that timer, off the ticks, and however much the program slept. Where the
+  task has a budget itself, they end at ticks.
+* Programs that take turns by weight may do so in an exact rhythm, too; both ends lie on ticks, and
+  a sleep of the program begins the rhythm anew.
+
+Each observation is more probable under one of them; the logarithms of these ratios are summed.
 
 Sources: Linux `scheduler/sched-bwc.rst`, `sched-deadline.rst`; sched(7), SCHED_FIFO.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
 
 import numpy as np
 
-from nephoscope.features.scheduler.inference import replenishments, timing
+from nephoscope.features.scheduler.inference import after_sleeps, replenishments, timing
+from nephoscope.features.scheduler.inference.after_sleeps import AfterSleeps
 from nephoscope.features.scheduler.inference.replenishments import EXACT_NS, Replenishments
-from nephoscope.features.scheduler.inference.verdict import Gap, ObservationWindow, of_kind
+from nephoscope.features.scheduler.inference.verdict import Gap, Loop, ObservationWindow, of_kind
+from nephoscope.stats.statistics.values import Array
 
 _MOST = 0.7
 """Share of the lost time in gaps that start with a timer, where others disturb a few."""
 _LEAST_STARTS = 5
 _MORE = 0.1
 """Which of starts and ends is exact counts from here on."""
-_SLEPT, _USED_LITTLE, _USED_ALL = 0.25, 0.7, 0.9
-"""Of a slice: sleep that tells anything, use that exhausts no budget, use that may."""
-_OFF_PERIOD = 0.1
-_DIFFERENT, _FOR_CERTAIN = 0.3, 3
-"""Of the loss, by which it differs with other CPUs busy; the gaps that this weighs as much as."""
-_LATE_NS = 6e6
-"""A tick and a part of quota: by so much a kernel exceeds a slice, to subtract it from the next."""
-_ON_TICK_NS = 0.15e6
+_MUCH_MORE = 0.3
+"""And from here on no accident explains it: one of both is not tied to ticks."""
+_ON_TICK_NS = 0.2e6
+_HAND_OVER_NS = 0.15e6
+_TICK_NS = 4e6
+"""Of most kernels; a coarser one makes more coincidences, a finer one fewer."""
+_SHORTEST_TASK_NS = 14e6
+"""Rhythms of turns are this fast where two programs have equal weights."""
+
+_NEARLY_ALL, _EXACT_AT_TICKS = 0.9, 2.0
+"""A budget is used up at the same one of its ticks in every period where both are tuned to it, or
+in one of eight cases: logarithm of that."""
+_ENDS = 0.4
+"""Share of the lost time that has to end with a timer, for a budget."""
+
+_CERTAIN = 3.0
+"""Logarithm of 20: evidence that decides."""
+_ODD = 0.05
+"""Chance of what should not happen, by strangers on the machine."""
 
 
 class Onset(StrEnum):
@@ -51,17 +69,27 @@ class Onset(StrEnum):
 class Onsets:
     """The verdict with what carries it.
 
-    starts: the grid on which gaps start, where there is one as exact as a timer. drifts: whether
-    that grid moves against the kernel's ticks. slept: gaps after sleeps that came in spite of them,
-    and that came later for them. ticks: common gaps of two programs that began off the ticks, and
-    on them.
+    starts: the grid on which gaps start, where there is one as exact as a timer. ticks: common gaps
+    of two programs that began off the ticks at which they take turns, and on them. for_clock: the
+    sum of log-likelihood ratios of a timer over a budget. against_turns: over turns by weight.
     """
 
     onset: Onset
     starts: Replenishments | None = None
-    drifts: bool = False
-    slept: tuple[int, int] = (0, 0)
+    ends_exact: float = 0.0
+    slept: AfterSleeps = field(default_factory=AfterSleeps)
     ticks: tuple[int, int] = (0, 0)
+    for_clock: float = 0.0
+    against_turns: float = 0.0
+
+    @property
+    def are_turns_excluded(self) -> bool | None:
+        """Returns whether no programs that take turns do this; None where nothing decides."""
+        if self.starts is None or self.starts.period_ns < _SHORTEST_TASK_NS:
+            return False
+        if abs(self.against_turns) < _CERTAIN:
+            return None
+        return self.against_turns > 0
 
 
 def find(
@@ -81,80 +109,125 @@ def find(
         starts = None
     if starts is not None and ends is not None and ends.exact > starts.exact + _MORE:
         starts = None
-    grid = starts or ends
-    if grid is None:
-        return Onsets(Onset.UNKNOWN)
-    period_ns = grid.period_ns
-    mains = [replenishments.main_gaps(loop.gaps) for loop in loops]
-    runs_ns = [b.start_ns - a.end_ns for gaps in mains for a, b in pairwise(gaps)]
-    run_ns = replenishments.median_by_time(np.array(runs_ns))
+    if starts is None:
+        is_refilled = ends is not None and ends.exact >= _ENDS
+        return Onsets(Onset.USE if is_refilled else Onset.UNKNOWN)
+    period_ns = starts.period_ns
     gap_ns = replenishments.median_by_time(
-        np.array([gap.length_ns for gaps in mains for gap in gaps])
+        np.array([gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)])
     )
-    slept = _after_sleeps(of_kind(windows, "sleeping"), period_ns, run_ns, gap_ns)
+    run_ns = max(0.0, period_ns - gap_ns)
+    sleeping = of_kind(windows, "sleeping")
+    slept = after_sleeps.look(sleeping, period_ns, run_ns, gap_ns)
     tick_ns, ticks = _against_ticks(of_kind(windows, "several"), gap_ns)
-    drifts = tick_ns is not None and abs(replenishments.to_nearest(period_ns, tick_ns)) > EXACT_NS
-    clock, use = slept[0] + ticks[0] + int(drifts), slept[1] + ticks[1]
-    if _depends_on_others(busy):
-        use += _FOR_CERTAIN
-    if starts is not None:
-        clock += ends is None or ends.exact < starts.exact - 3 * _MORE
-        onset = Onset.CLOCK if clock > use else Onset.USE if use > clock else Onset.UNKNOWN
+    ends_exact = 0.0 if ends is None else ends.exact
+    exactness = _CERTAIN + 1 if ends_exact < starts.exact - _MUCH_MORE else 0.0
+    for_clock = exactness + _of_sleeps(slept, period_ns) - _of_dependence(busy)
+    if is_by_own_kernel(loops):
+        # The ticks of this kernel say nothing about what a hypervisor does.
+        for_clock += _of_ticks(ticks, tick_ns, starts) + _EXACT_AT_TICKS * (starts.exact >= _NEARLY_ALL)
+    onset = Onset.UNKNOWN
+    if abs(for_clock) >= _CERTAIN:
+        onset = Onset.CLOCK if for_clock > 0 else Onset.USE
+    against_turns = exactness + _against_turns(slept, period_ns)
+    return Onsets(onset, starts, ends_exact, slept, ticks, for_clock, against_turns)
+
+
+def is_by_own_kernel(loops: Sequence[Loop]) -> bool:
+    """Returns whether the kernel itself accounts for what the loops lost.
+
+    Its budgets are used up at ticks; a hypervisor may have a timer that ends them exactly.
+    """
+    known = [loop for loop in loops if loop.thread_cpu_ratio is not None]
+    return bool(known) and all(
+        (loop.thread_cpu_ratio or 0.0) <= loop.share + timing.LITTLE for loop in known
+    )
+
+
+def _coincidence(period_ns: float) -> float:
+    """Chance that a gap which starts at some tick starts at a given moment of the period."""
+    return min(0.5, max(_ODD, _TICK_NS / period_ns))
+
+
+def _of_sleeps(slept: AfterSleeps, period_ns: float) -> float:
+    """Log-likelihood ratio of a timer over a budget, from what followed sleeps."""
+    by_chance = _coincidence(period_ns)
+    ratio = slept.on_time * math.log((1 - _ODD) / by_chance)
+    ratio += slept.delayed * math.log(_ODD / (1 - by_chance))
+    # A budget has time for a loop that wakes.
+    ratio += (slept.late - slept.at_once) * math.log((1 - _ODD) / _ODD)
+    if not slept.seen:
+        # A budget that is never used up makes no gaps; a timer goes on.
+        ratio -= slept.expected
+    return ratio
+
+
+def _against_turns(slept: AfterSleeps, period_ns: float) -> float:
+    """Log-likelihood ratio of a timer over turns, from what followed sleeps."""
+    by_chance = _coincidence(period_ns)
+    ratio = slept.continued * math.log((1 - _ODD) / by_chance)
+    ratio += slept.moved * math.log(_ODD / (1 - by_chance))
+    # Whoever wakes among equals waits for a turn of others at the most.
+    return ratio + slept.late * math.log(2) - slept.at_once * math.log((1 - _ODD) / _ODD)
+
+
+def _of_ticks(ticks: tuple[int, int], tick_ns: float | None, starts: Replenishments) -> float:
+    """Log-likelihood ratio of a timer over a budget, from where the gaps began among ticks."""
+    if tick_ns is None:
+        return 0.0
+    period_ns = starts.period_ns
+    drift = abs(replenishments.to_nearest(period_ns, tick_ns))
+    if drift * starts.n > tick_ns and drift > starts.high_ns - period_ns:
+        # Starts that lie on ticks could not lie on this grid, too.
+        return _CERTAIN + 1
+    off, on = ticks
+    if off + on < 2:
+        return 0.0
+    by_chance = 2 * _ON_TICK_NS / tick_ns
+    return math.log((1 - by_chance) / _ODD if off > on else by_chance)
+
+
+def _of_dependence(busy: Sequence[ObservationWindow]) -> float:
+    """Log-likelihood ratio of a budget over timers, from how CPUs depend on each other.
+
+    A budget of all CPUs gives two loops together what it gives one, and where it leaves one alone
+    undisturbed it stops all at once. Tasks know nothing of other CPUs.
+    """
+    alone = [window.obtained_cpus for window in of_kind(busy, "one")]
+    every = [window for window in of_kind(busy, "all") if len(window.loops) > 1]
+    if not alone or not every:
+        return 0.0
+    least = min(alone)
+    window = min(every, key=lambda window: window.obtained_cpus)
+    if least < 1 - timing.LITTLE:
+        is_shared = window.obtained_cpus <= least * (1 + 0.25 * (len(window.loops) - 1))
     else:
-        onset = Onset.UNKNOWN if slept[0] > max(1, slept[1]) else Onset.USE
-    return Onsets(onset, starts, drifts, slept, ticks)
+        is_shared = _are_stopped_at_once(window)
+    return 2 * _CERTAIN if is_shared else 0.0
 
 
-def _depends_on_others(busy: Sequence[ObservationWindow]) -> bool:
-    """Returns whether a CPU gives a loop less, or more, while other CPUs are busy: no task on it
-    knows."""
-    shares: dict[str, dict[int, list[float]]] = {"one": {}, "all": {}}
-    for window in busy:
-        for loop in window.loops:
-            if loop.cpu is not None:
-                shares[window.kind].setdefault(loop.cpu, []).append(loop.share)
-    return any(
-        abs(np.mean(alone) - np.mean(shares["all"][cpu])) > _DIFFERENT * (1 - min(alone))
-        and abs(np.mean(alone) - np.mean(shares["all"][cpu])) > timing.LITTLE
-        for cpu, alone in shares["one"].items()
-        if cpu in shares["all"]
+def _are_stopped_at_once(window: ObservationWindow) -> bool:
+    """Returns whether at least half of what the loop with the least loss lost, another lost too,
+    at the same time."""
+    loops = sorted(window.loops, key=lambda loop: -loop.share)
+    if 1 - loops[0].share < timing.LITTLE / 2:
+        return False
+    both = sum(
+        max(0.0, min(gap.end_ns, other.end_ns) - max(gap.start_ns, other.start_ns))
+        for gap in replenishments.long_gaps(loops[0].gaps)
+        for other in replenishments.long_gaps(loops[-1].gaps)
     )
+    return both >= 0.5 * (1 - loops[0].share) * window.window_ns
 
 
-def _after_sleeps(
-    windows: Sequence[ObservationWindow], period_ns: float, run_ns: float, gap_ns: float
-) -> tuple[int, int]:
-    """Gaps in a period with a sleep: how many came in spite of it, and how many came later."""
-    clock = use = 0
-    for window in windows:
-        for loop in window.loops:
-            gaps = [
-                gap for gap in replenishments.long_gaps(loop.gaps) if gap.length_ns >= gap_ns / 2
-            ]
-            for before, gap in zip([None, *gaps], gaps, strict=False):
-                since = gap.start_ns - period_ns
-                if since < 0:
-                    continue
-                slept = _overlap(loop.sleeps, since, gap.start_ns)
-                used = period_ns - slept - _overlap(loop.gaps, since, gap.start_ns)
-                if slept < max(_SLEPT * run_ns, _LATE_NS):
-                    continue
-                off = 0.0
-                if before is not None:
-                    off = abs(
-                        replenishments.to_nearest(float(gap.start_ns - before.start_ns), period_ns)
-                    )
-                if used < _USED_LITTLE * run_ns and used < run_ns - _LATE_NS:
-                    clock += before is None or off <= 2 * EXACT_NS
-                elif used >= _USED_ALL * run_ns:
-                    use += before is not None and off > _OFF_PERIOD * period_ns
-    return clock, use
-
-
-def _overlap(gaps: Sequence[Gap], low_ns: float, high_ns: float) -> float:
-    return sum(
-        max(0.0, min(gap.end_ns, high_ns) - max(float(gap.start_ns), low_ns)) for gap in gaps
-    )
+def _hand_overs(one: Sequence[Gap], other: Sequence[Gap]) -> Array:
+    """Moments at which one program lost the CPU to the other: the scheduler did that, at a tick."""
+    starts = np.array([float(gap.start_ns) for gaps in (one, other) for gap in gaps])
+    ends = np.array([gap.end_ns for gaps in (other, one) for gap in gaps])
+    if not starts.size:
+        return starts
+    moments: Array = starts[(np.abs(starts[:, None] - ends[None, :]) <= _HAND_OVER_NS).any(axis=1)]
+    return moments
 
 
 def _against_ticks(
@@ -169,19 +242,12 @@ def _against_ticks(
     for window in windows:
         if len(window.loops) < 2:
             continue
-        turns = [
-            float(gap.start_ns)
-            for loop in window.loops
-            for gap in replenishments.long_gaps(loop.gaps)
-            if gap.length_ns < min(gap_ns / 2, 3 * timing.SLICE_NS)
-        ]
-        tick = timing.common_tick(np.array(turns))
+        pair = [replenishments.long_gaps(loop.gaps) for loop in window.loops[:2]]
+        tick = timing.common_tick(_hand_overs(*pair))
         if tick is None:
             continue
         tick_ns, phase_ns = tick
-        first, second = (
-            [gap for gap in loop.gaps if gap.length_ns >= gap_ns / 2] for loop in window.loops[:2]
-        )
+        first, second = ([gap for gap in gaps if gap.length_ns >= gap_ns / 2] for gaps in pair)
         for gap in first:
             for second_gap in second:
                 common = min(gap.end_ns, second_gap.end_ns) - max(gap.start_ns, second_gap.start_ns)

@@ -28,6 +28,7 @@ from nephoscope.features.scheduler.inference.replenishments import (
     median_by_time,
     replenishments_on_period,
     resultant,
+    to_nearest,
 )
 from nephoscope.features.scheduler.inference.verdict import Loop, ObservationWindow
 from nephoscope.stats.statistics.values import Array
@@ -45,7 +46,7 @@ _COHERENT, _ALIGNED = 0.85, 0.6
 """Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
 """Ticks and what follows from them are this close; a timer of its own may be anywhere."""
-_LEAST_TURNS = 8
+_LEAST_TURNS, _MOST_ON_TICKS = 5, 0.6
 _SWITCH_NS = 0.06e6
 """A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
 _REGULAR, _FILLED = 0.5, 0.45
@@ -172,13 +173,14 @@ def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
 
 
 def common_tick(times: Array) -> tuple[float, float] | None:
-    """The timer tick on which events lie, and a moment of it; None when they lie on none."""
+    """The timer tick on which most of these events lie, and a moment of it; None without one."""
     if times.size < _LEAST_TURNS:
         return None
     for tick in (tick for ticks in TICKS_NS for tick in ticks):
-        mean = _resultant(times, tick)
-        if abs(mean) >= _COHERENT:
-            return tick, float(np.angle(mean)) / (2 * math.pi) * tick
+        near = np.abs(to_nearest(times[:, None] - times[None, :], tick)) <= _TOGETHER_NS
+        most = int(np.argmax(near.sum(axis=1)))
+        if near[most].mean() >= _MOST_ON_TICKS:
+            return tick, float(np.median(times[most] + to_nearest(times - times[most], tick)[near[most]])) % tick
     return None
 
 

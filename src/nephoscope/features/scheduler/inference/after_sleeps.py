@@ -1,0 +1,119 @@
+"""What a loop that sleeps now and then tells of the one who takes its CPU away.
+
+A sleep of the loop is an experiment on the mechanism, and each has its own answer:
+
+* A budget waits for the loop. Time that was slept is not used up, so the gap after a sleep comes
+  later by it; and a loop that wakes has budget and runs at once.
+* A task that wakes by a timer knows nothing of the sleep. The next gap starts when it would have
+  started anyway, and the loop often wakes while the task has the CPU, and gets it late.
+* Programs that take turns by weight begin their turns anew when the loop wakes: the moments of the
+  gaps after a sleep are no continuation of those before it, but by the chance of ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from nephoscope.features.scheduler.inference.replenishments import long_gaps, to_nearest
+from nephoscope.features.scheduler.inference.verdict import Gap, Loop, ObservationWindow
+
+ON_TIME_NS = 0.5e6
+"""Two gaps by one timer start so close to a whole number of periods apart."""
+LATE_NS = 1.5e6
+"""A loop that gets its CPU later than that after a sleep was kept from it by somebody."""
+_OVERRUN_NS = 6e6
+"""A tick and a part of quota: by so much a kernel exceeds a slice, to subtract it from the next; a
+shorter sleep may leave a gap where it was."""
+_MAIN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class AfterSleeps:
+    """Counts over all sleeps of a target.
+
+    on_time, delayed: gaps before which the loop slept in the time in which it would have used up a
+    budget, and that came when they would have come anyway, or not. continued, moved: first gaps
+    after a sleep that are a whole number of periods after a gap before it, or not. late, at_once:
+    sleeps that ended where a timer would have had the CPU, after which it came late, or at once.
+    expected: gaps that a timer would have made while the loops were awake. seen: those that there
+    were.
+    """
+
+    on_time: int = 0
+    delayed: int = 0
+    continued: int = 0
+    moved: int = 0
+    late: int = 0
+    at_once: int = 0
+    expected: float = 0.0
+    seen: int = 0
+
+
+def look(
+    windows: Iterable[ObservationWindow], period_ns: float, run_ns: float, gap_ns: float
+) -> AfterSleeps:
+    """Returns what the windows with sleeps tell, about gaps of this period and usual length.
+
+    run_ns: what a loop has in a period on average.
+    """
+    found = [
+        _of_loop(loop, window, period_ns, run_ns, gap_ns)
+        for window in windows
+        for loop in window.loops
+    ]
+    return AfterSleeps(
+        *(sum(getattr(one, name) for one in found) for name in AfterSleeps.__dataclass_fields__)
+    )
+
+
+def _of_loop(
+    loop: Loop, window: ObservationWindow, period_ns: float, run_ns: float, gap_ns: float
+) -> AfterSleeps:
+    gaps = [gap for gap in long_gaps(loop.gaps) if gap.length_ns >= _MAIN * gap_ns]
+    on_time = delayed = continued = moved = late = at_once = 0
+    for sleep, until_ns in _with_next(loop.sleeps, window.window_ns):
+        before = [gap for gap in gaps if gap.end_ns <= sleep.start_ns][-_REMEMBERED:]
+        after = next((gap for gap in gaps if sleep.end_ns < gap.start_ns < until_ns), None)
+        known = before or ([after] if after else [])
+        is_whole = sleep.length_ns >= window.sleep_ns
+        wakes_ns = sleep.start_ns + window.sleep_ns
+        if is_whole and known and _is_taken(wakes_ns, known[-1], period_ns, gap_ns):
+            is_late = sleep.length_ns - window.sleep_ns > LATE_NS
+            late += is_late
+            at_once += not is_late
+        if after is None or not before:
+            continue
+        off = [to_nearest(float(after.start_ns - gap.start_ns), period_ns) for gap in before]
+        is_on_time = float(np.median(np.abs(off))) <= ON_TIME_NS
+        continued += is_on_time
+        moved += not is_on_time
+        slept = min(sleep.end_ns, after.start_ns) - max(sleep.start_ns, after.start_ns - run_ns)
+        if slept > _OVERRUN_NS:
+            on_time += is_on_time
+            delayed += not is_on_time
+    asleep_ns = sum(sleep.length_ns for sleep in loop.sleeps)
+    expected = max(0.0, window.window_ns - asleep_ns) / period_ns
+    return AfterSleeps(on_time, delayed, continued, moved, late, at_once, expected, len(gaps))
+
+
+_REMEMBERED = 5
+"""Gaps before a sleep: the median of these excuses one that somebody else began."""
+_CERTAINLY = 0.6
+"""Of the usual gap, that also a task whose work varies has."""
+
+
+def _is_taken(moment_ns: float, gap: Gap, period_ns: float, gap_ns: float) -> bool:
+    """Returns whether a timer that made this gap would have the CPU then, and keep it for long."""
+    since = (moment_ns - gap.start_ns) % period_ns
+    return ON_TIME_NS < since < _CERTAINLY * gap_ns - LATE_NS
+
+
+def _with_next(sleeps: Sequence[Gap], end_ns: float) -> Iterable[tuple[Gap, float]]:
+    """Yields each sleep with the start of the next one, the last with the end of the window."""
+    yield from ((one, float(following.start_ns)) for one, following in pairwise(sleeps))
+    if sleeps:
+        yield sleeps[-1], end_ns
