@@ -18,8 +18,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from nephoscope.features.scheduler.inference.replenishments import long_gaps, to_nearest
+from nephoscope.features.scheduler.inference.replenishments import (
+    long_gaps,
+    median_by_time,
+    to_nearest,
+)
 from nephoscope.features.scheduler.inference.verdict import Gap, Loop, ObservationWindow
+from nephoscope.stats.statistics.values import Array
 
 ON_TIME_NS = 0.5e6
 """Two gaps by one timer start so close to a whole number of periods apart."""
@@ -54,14 +59,11 @@ class AfterSleeps:
 
 
 def look(
-    windows: Iterable[ObservationWindow], period_ns: float, run_ns: float, gap_ns: float
+    windows: Iterable[ObservationWindow], period_ns: float, lengths_ns: Array
 ) -> AfterSleeps:
-    """Returns what the windows with sleeps tell, about gaps of this period and usual length.
-
-    run_ns: what a loop has in a period on average.
-    """
+    """Returns what the windows with sleeps tell, about gaps of this period and these lengths."""
     found = [
-        _of_loop(loop, window, period_ns, run_ns, gap_ns)
+        _of_loop(loop, window, period_ns, lengths_ns)
         for window in windows
         for loop in window.loops
     ]
@@ -71,8 +73,11 @@ def look(
 
 
 def _of_loop(
-    loop: Loop, window: ObservationWindow, period_ns: float, run_ns: float, gap_ns: float
+    loop: Loop, window: ObservationWindow, period_ns: float, lengths_ns: Array
 ) -> AfterSleeps:
+    gap_ns = median_by_time(lengths_ns)
+    run_ns = max(0.0, period_ns - gap_ns)
+    least_ns = float(np.quantile(lengths_ns, _SHORTEST)) if lengths_ns.size else 0.0
     gaps = [gap for gap in long_gaps(loop.gaps) if gap.length_ns >= _MAIN * gap_ns]
     on_time = delayed = continued = moved = late = at_once = 0
     for sleep, until_ns in _with_next(loop.sleeps, window.window_ns):
@@ -81,7 +86,7 @@ def _of_loop(
         known = before or ([after] if after else [])
         is_whole = sleep.length_ns >= window.sleep_ns
         wakes_ns = sleep.start_ns + window.sleep_ns
-        if is_whole and known and _is_taken(wakes_ns, known[-1], period_ns, gap_ns):
+        if is_whole and known and _is_taken(wakes_ns, known[-1], period_ns, least_ns):
             is_late = sleep.length_ns - window.sleep_ns > LATE_NS
             late += is_late
             at_once += not is_late
@@ -102,14 +107,14 @@ def _of_loop(
 
 _REMEMBERED = 5
 """Gaps before a sleep: the median of these excuses one that somebody else began."""
-_CERTAINLY = 0.6
-"""Of the usual gap, that also a task whose work varies has."""
+_SHORTEST = 0.1
+"""Quantile of the lengths of gaps that nearly every gap has."""
 
 
-def _is_taken(moment_ns: float, gap: Gap, period_ns: float, gap_ns: float) -> bool:
+def _is_taken(moment_ns: float, gap: Gap, period_ns: float, least_ns: float) -> bool:
     """Returns whether a timer that made this gap would have the CPU then, and keep it for long."""
     since = (moment_ns - gap.start_ns) % period_ns
-    return ON_TIME_NS < since < _CERTAINLY * gap_ns - LATE_NS
+    return ON_TIME_NS < since < least_ns - LATE_NS
 
 
 def _with_next(sleeps: Sequence[Gap], end_ns: float) -> Iterable[tuple[Gap, float]]:

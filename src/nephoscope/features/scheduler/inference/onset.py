@@ -36,8 +36,9 @@ _MOST = 0.7
 _LEAST_STARTS = 5
 _MORE = 0.1
 """Which of starts and ends is exact counts from here on."""
-_MUCH_MORE = 0.3
-"""And from here on no accident explains it: one of both is not tied to ticks."""
+_MUCH_MORE, _TIMES = 0.15, 3.0
+"""By so much, and so many times, more gaps end inexactly than start so, if a timer starts them and
+a tick ends them; strangers disturb both."""
 _ON_TICK_NS = 0.2e6
 _HAND_OVER_NS = 0.15e6
 _TICK_NS = 4e6
@@ -113,23 +114,26 @@ def find(
         is_refilled = ends is not None and ends.exact >= _ENDS
         return Onsets(Onset.USE if is_refilled else Onset.UNKNOWN)
     period_ns = starts.period_ns
-    gap_ns = replenishments.median_by_time(
-        np.array([gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)])
+    lengths_ns = np.array(
+        [gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)]
     )
-    run_ns = max(0.0, period_ns - gap_ns)
-    sleeping = of_kind(windows, "sleeping")
-    slept = after_sleeps.look(sleeping, period_ns, run_ns, gap_ns)
-    tick_ns, ticks = _against_ticks(of_kind(windows, "several"), gap_ns)
+    slept = after_sleeps.look(of_kind(windows, "sleeping"), period_ns, lengths_ns)
+    tick_ns, ticks = _against_ticks(
+        of_kind(windows, "several"), replenishments.median_by_time(lengths_ns)
+    )
     ends_exact = 0.0 if ends is None else ends.exact
-    exactness = _CERTAIN + 1 if ends_exact < starts.exact - _MUCH_MORE else 0.0
+    is_more_exact = 1 - ends_exact > _MUCH_MORE + _TIMES * (1 - starts.exact)
+    exactness = _CERTAIN + 1 if is_more_exact else 0.0
+    against_turns = exactness + _against_turns(slept, period_ns)
     for_clock = exactness + _of_sleeps(slept, period_ns) - _of_dependence(busy)
     if is_by_own_kernel(loops):
         # The ticks of this kernel say nothing about what a hypervisor does.
-        for_clock += _of_ticks(ticks, tick_ns, starts) + _EXACT_AT_TICKS * (starts.exact >= _NEARLY_ALL)
+        off_ticks = _of_ticks(ticks, tick_ns, starts)
+        against_turns += off_ticks
+        for_clock += off_ticks + _EXACT_AT_TICKS * (starts.exact >= _NEARLY_ALL)
     onset = Onset.UNKNOWN
     if abs(for_clock) >= _CERTAIN:
         onset = Onset.CLOCK if for_clock > 0 else Onset.USE
-    against_turns = exactness + _against_turns(slept, period_ns)
     return Onsets(onset, starts, ends_exact, slept, ticks, for_clock, against_turns)
 
 

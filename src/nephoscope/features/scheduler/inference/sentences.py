@@ -59,6 +59,10 @@ AMBIGUOUS_ONSET = (
     "they come later after a sleep, as those of a reservation or cap do, could not be seen."
 )
 
+INEXACT = (
+    "The gaps follow a rhythm, but neither their starts nor their ends do so as exactly as a timer."
+)
+
 AFTER_SLEEP = {
     Replenished.FIXED: "Refills continued at fixed times during sleeps, as with a quota or a cap.",
     Replenished.ON_WAKING: (

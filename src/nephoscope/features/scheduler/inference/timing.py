@@ -42,6 +42,9 @@ SLICE_NS = 4e6
 LITTLE = 0.05
 """A busy loop that lost less than this had the CPU for itself, but for interrupts and daemons."""
 
+_LONG_NS = 20e6
+"""No interrupt and no daemon takes the CPU for so long at a time."""
+
 _COHERENT, _ALIGNED = 0.85, 0.6
 """Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
@@ -93,10 +96,11 @@ def of_loop(window: ObservationWindow, loop: Loop, common: Replenishments | None
     replenishments = None if common is None else replenishments_on_period(loop.gaps, common)
     if replenishments is None or not is_periodic(replenishments):
         replenishments = find([loop.gaps], window.window_ns) or replenishments
-    if len(gaps) < 3 and (replenishments is None or not is_periodic(replenishments)):
-        pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
-        return Timing(loop, pattern, lost)
     lengths = np.array([gap.length_ns for gap in gaps])
+    is_little = lost < (LITTLE if median_by_time(lengths) < _LONG_NS else LITTLE / 2)
+    if len(gaps) < 3 and (replenishments is None or not is_periodic(replenishments)):
+        pattern = Pattern.NONE if is_little else Pattern.IRREGULAR
+        return Timing(loop, pattern, lost)
     starts = np.array([float(gap.start_ns) for gap in gaps])
     ends = starts + lengths
     tick, aligned = _ticks(starts, ends)
@@ -107,7 +111,7 @@ def of_loop(window: ObservationWindow, loop: Loop, common: Replenishments | None
         short = False
     if replenishments is not None and is_periodic(replenishments) and not (aligned and short):
         pattern = Pattern.REPLENISHMENTS
-    elif lost < LITTLE:
+    elif is_little:
         pattern = Pattern.NONE
     elif short and (aligned or tick is None):
         pattern = Pattern.TURNS
