@@ -333,30 +333,39 @@ _ROUND_TASKS = ((18, 20), (45, 50), (300, 500), (12, 16), (30, 100), (5, 20), (8
 """Work and period of tasks as people set them: all their moments may lie on ticks."""
 
 
+_MOST_RESERVED = 0.88
+"""Of a CPU: the kernel admits 1.9 CPUs on two, and keeps a twentieth of each for itself."""
+
+
 def _periodic_task(rng: random.Random, cpus: int, name: str) -> Setting:
     looked = rng.randint(1, cpus)
     on = _some(rng, looked, cpus)
+    policy = "deadline" if "deadline" in name else "fifo"
+    most = _MOST_RESERVED if policy == "deadline" else 0.9
     period = _wide_period(rng)
-    work = round(max(2.0, period * rng.uniform(0.08, 0.9)), 1)
+    work = round(max(2.0, period * rng.uniform(0.08, most)), 1)
     if "round" in name:
-        work, period = rng.choice(_ROUND_TASKS)
+        work, period = rng.choice([task for task in _ROUND_TASKS if task[0] <= most * task[1]])
     part = work / period
+    # So that no work reaches into the next period, and the kernel admits it.
+    room = 0.9 * (1 / part - 1) if policy == "fifo" else _MOST_RESERVED / part - 1
     task = PeriodicTask(
         period,
         work,
-        # So that no work reaches into the next period.
-        min(rng.choice((0.0, 0.1, 0.4)), 0.9 * (1 / part - 1)),
+        max(0.0, min(rng.choice((0.0, 0.1, 0.4)), room)),
         tuple(on[: rng.randint(1, looked)]),
-        "deadline" if "deadline" in name else "fifo",
+        policy,
     )
     cpu = {"hidden": True, "cpus": on}
-    share = 1 - task.work_ms / period
+    if policy == "deadline":
+        # The kernel may move it from CPU to CPU, so that each sees a part of its periods.
+        return Setting(name, Word.PERIODIC_TASK, cpu, looked, task=task)
     return Setting(
         name,
         Word.PERIODIC_TASK,
         cpu,
         looked,
-        share=share,
+        share=1 - work / period,
         period_ns=period * 1e6,
         task=task,
     )

@@ -41,6 +41,8 @@ _MUCH_MORE, _TIMES = 0.15, 3.0
 a tick ends them; strangers disturb both."""
 _ON_TICK_NS = 0.2e6
 _HAND_OVER_NS = 0.15e6
+_LEAST_TOGETHER, _WAKING_NS = 3, 2.5e6
+"""Gaps that end at once on two CPUs; some kernels wake a CPU that idled at its next tick."""
 _TICK_NS = 4e6
 """Of most kernels; a coarser one makes more coincidences, a finer one fewer."""
 _SHORTEST_TASK_NS = 14e6
@@ -49,9 +51,6 @@ _SHORTEST_TASK_NS = 14e6
 _NEARLY_ALL, _EXACT_AT_TICKS = 0.9, 2.0
 """A budget is used up at the same one of its ticks in every period where both are tuned to it, or
 in one of eight cases: logarithm of that."""
-_ENDS = 0.4
-"""Share of the lost time that has to end with a timer, for a budget."""
-
 _CERTAIN = 3.0
 """Logarithm of 20: evidence that decides."""
 _ODD = 0.05
@@ -111,7 +110,7 @@ def find(
     if starts is not None and ends is not None and ends.exact > starts.exact + _MORE:
         starts = None
     if starts is None:
-        is_refilled = ends is not None and ends.exact >= _ENDS
+        is_refilled = ends is not None and ends.to_a_tick >= _MOST
         return Onsets(Onset.USE if is_refilled else Onset.UNKNOWN)
     period_ns = starts.period_ns
     lengths_ns = np.array(
@@ -211,17 +210,15 @@ def _of_dependence(busy: Sequence[ObservationWindow]) -> float:
 
 
 def _are_stopped_at_once(window: ObservationWindow) -> bool:
-    """Returns whether at least half of what the loop with the least loss lost, another lost too,
-    at the same time."""
+    """Returns whether most gaps of the loop with the least loss end with gaps of the one with the
+    most: both wait for one refill."""
     loops = sorted(window.loops, key=lambda loop: -loop.share)
-    if 1 - loops[0].share < timing.LITTLE / 2:
+    least, most = (replenishments.main_gaps(loop.gaps) for loop in (loops[0], loops[-1]))
+    if len(least) < _LEAST_TOGETHER:
         return False
-    both = sum(
-        max(0.0, min(gap.end_ns, other.end_ns) - max(gap.start_ns, other.start_ns))
-        for gap in replenishments.long_gaps(loops[0].gaps)
-        for other in replenishments.long_gaps(loops[-1].gaps)
-    )
-    return both >= 0.5 * (1 - loops[0].share) * window.window_ns
+    ends = np.array([gap.end_ns for gap in most])
+    together = [bool((np.abs(ends - gap.end_ns) <= _WAKING_NS).any()) for gap in least]
+    return float(np.mean(together)) > _MOST
 
 
 def _hand_overs(one: Sequence[Gap], other: Sequence[Gap]) -> Array:

@@ -48,6 +48,8 @@ _RANDOM, _PERIODS_TRIED = 0.01, 1000.0
 """Chance below which events that no clock makes lie on some grid, and how many grids are tried."""
 EXACT_NS = 0.25e6
 """A timer is this exact, with a program that has to be stopped first; a tick is coarser."""
+_TICK_NS = 2.5e6
+"""Half of a usual tick, and a bit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class Replenishments:
     low_ns, high_ns: 95 % interval of the period. origins_ns: a moment of each loop's grid; None
     for a loop without one. n: ends that the regression used. regular: share of the time in long
     gaps that belongs to gaps that end on the grid. filled: share of the periods with such an end.
-    exact: share of that time in gaps that end on it as exactly as a timer.
+    exact: share of that time in gaps that end on it as exactly as a timer. to_a_tick: as a timer
+    whose moment an idle CPU notices at its next tick.
     """
 
     period_ns: float
@@ -68,6 +71,7 @@ class Replenishments:
     regular: float
     filled: float
     exact: float = 0.0
+    to_a_tick: float = 0.0
 
     @property
     def apart_ns(self) -> float:
@@ -159,6 +163,7 @@ def replenishments_on_period(
         regular=float(lengths[on].sum()) / total,
         filled=float(filled),
         exact=_exact_time(ends - origin - numbers[0] * period, lengths) / total,
+        to_a_tick=_exact_time(ends - origin - numbers[0] * period, lengths, _TICK_NS) / total,
     )
 
 
@@ -216,10 +221,13 @@ def _fitted(
     if (4 * max(residual, 1e-4 * period) / period) ** (n - loops - 1) * _PERIODS_TRIED > _RANDOM:
         return None
     lost = sum(float(weight.sum()) for weight in weights)
-    exact = sum(
-        _exact_time(times - (origin or 0.0) - number * period, lengths)
-        for times, lengths, origin, number in zip(ends, weights, origins, numbers, strict=True)
-        if origin is not None
+    exact, to_a_tick = (
+        sum(
+            _exact_time(times - (origin or 0.0) - number * period, lengths, within_ns)
+            for times, lengths, origin, number in zip(ends, weights, origins, numbers, strict=True)
+            if origin is not None
+        )
+        for within_ns in (EXACT_NS, _TICK_NS)
     )
     on = sum(float(weight[keep].sum()) for weight, keep in zip(weights, masks, strict=True))
     filled = [
@@ -236,12 +244,13 @@ def _fitted(
         on / lost,
         float(np.mean(filled)),
         exact / lost,
+        to_a_tick / lost,
     )
 
 
-def _exact_time(off: Array, lengths: Array) -> float:
-    """Time in the gaps that lie on a grid as exactly as a timer; the grid may be moved a little."""
-    within = np.abs(off[:, None] - off[None, :]) <= EXACT_NS
+def _exact_time(off: Array, lengths: Array, within_ns: float = EXACT_NS) -> float:
+    """Time in the gaps that lie on a grid to this half-width, the grid moved to suit the most."""
+    within = np.abs(off[:, None] - off[None, :]) <= within_ns
     return float((within @ lengths).max())
 
 
