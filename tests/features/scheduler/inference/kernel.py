@@ -184,7 +184,7 @@ class Cpu:
             end = min(
                 tick,
                 span[1] if blocked else span[0],
-                loop.sleeps_at if runs else float("inf"),
+                max(loop.sleeps_at, now + 1) if runs else float("inf"),
                 *(each.wakes_at for each in loops if each.wakes_at > now),
                 *(budget.next_ns for budget in self.budgets if budget.next_ns > now),
             )

@@ -110,8 +110,7 @@ def find(
     if starts is not None and ends is not None and ends.exact > starts.exact + _MORE:
         starts = None
     if starts is None:
-        is_refilled = ends is not None and ends.to_a_tick >= _MOST
-        return Onsets(Onset.USE if is_refilled else Onset.UNKNOWN)
+        return Onsets(Onset.USE if ends is not None and _is_refilled(loops, ends) else Onset.UNKNOWN)
     period_ns = starts.period_ns
     lengths_ns = np.array(
         [gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)]
@@ -134,6 +133,19 @@ def find(
     if abs(for_clock) >= _CERTAIN:
         onset = Onset.CLOCK if for_clock > 0 else Onset.USE
     return Onsets(onset, starts, ends_exact, slept, ticks, for_clock, against_turns)
+
+
+def _is_refilled(loops: Sequence[Loop], ends: Replenishments) -> bool:
+    """Returns whether a timer ends the gaps: exactly, or, where an idle CPU notices it at its next
+    tick only, to a tick, in gaps that begin at ticks."""
+    if ends.exact >= _MOST:
+        return True
+    starts = [
+        np.array([float(gap.start_ns) for gap in replenishments.main_gaps(loop.gaps)])
+        for loop in loops
+    ]
+    known = [timing.common_tick(times) for times in starts if times.size >= timing.LEAST_TURNS]
+    return ends.to_a_tick >= _MOST and (not known or any(tick is not None for tick in known))
 
 
 def is_by_own_kernel(loops: Sequence[Loop]) -> bool:

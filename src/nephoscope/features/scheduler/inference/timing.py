@@ -45,11 +45,11 @@ LITTLE = 0.05
 _LONG_NS = 20e6
 """No interrupt and no daemon takes the CPU for so long at a time."""
 
-_COHERENT, _ALIGNED = 0.85, 0.6
+_COHERENT, _ALIGNED = 0.8, 0.6
 """Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
 """Ticks and what follows from them are this close; a timer of its own may be anywhere."""
-_LEAST_TURNS, _MOST_ON_TICKS = 5, 0.6
+LEAST_TURNS, _MOST_ON_TICKS = 5, 0.6
 _SWITCH_NS = 0.06e6
 """A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
 _REGULAR, _FILLED = 0.5, 0.45
@@ -178,7 +178,7 @@ def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
 
 def common_tick(times: Array) -> tuple[float, float] | None:
     """The timer tick on which most of these events lie, and a moment of it; None without one."""
-    if times.size < _LEAST_TURNS:
+    if times.size < LEAST_TURNS:
         return None
     for tick in (tick for ticks in TICKS_NS for tick in ticks):
         near = np.abs(to_nearest(times[:, None] - times[None, :], tick)) <= _TOGETHER_NS
