@@ -156,9 +156,7 @@ class Cpu:
 
     def run(self) -> list[_Loop]:
         """When each loop ran and slept."""
-        loops = [
-            _Loop(self.busy_ns if self.sleep_ns else float("inf")) for _ in range(self.loops)
-        ]
+        loops = [_Loop(self.busy_ns if self.sleep_ns else float("inf")) for _ in range(self.loops)]
         turns = Turns(self.weights)
         throttled = [False] * len(self.budgets)
         spans = iter((*self.taken, (float("inf"), float("inf"))))
@@ -205,7 +203,8 @@ class Cpu:
                     stopped or budget.left_ns <= 0
                     for stopped, budget in zip(throttled, self.budgets, strict=True)
                 ]
-                if used >= SLICE_NS and len(ready) > 1:
+                # Reservations run until they are used up, the earlier deadline first.
+                if used >= SLICE_NS and len(ready) > 1 and len(self.budgets) < 2:
                     one, used = ready[(ready.index(one) + 1) % len(ready)], 0.0
                 if len(self.weights) > 1:
                     turns.pick(any(each.wants(now) for each in loops))
@@ -278,4 +277,83 @@ def _joined(runs: Sequence[Span]) -> list[Span]:
             found[-1] = (found[-1][0], end)
         else:
             found.append((start, end))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """Who takes CPUs away: a task (on the first `on_cpus` of them), a budget, competitors.
+
+    each: the budget is one of each loop (reservation); else all CPUs share it evenly (quota).
+    """
+
+    task: Task | None = None
+    on_cpus: int = 1
+    slice_ns: float = 0.0
+    period_ns: float = 0.0
+    each: bool = False
+    weights: tuple[int, ...] = (100,)
+    every_ns: float = 4e6
+
+    def cpu(
+        self, number: int, window: _Window, refill_ns: float, tick: Tick, rng: random.Random
+    ) -> Cpu:
+        """One CPU of a window; what happens goes on for as long as the longest gap after it."""
+        until_ns = window.window_ns + 1.5e9
+        spans: list[Span] = []
+        if self.task is not None and number < self.on_cpus:
+            spans = self.task.spans(until_ns, tick, rng)
+        budgets = []
+        if self.slice_ns and self.each:
+            budgets = [
+                Budget(self.slice_ns, self.period_ns, wakes=True, next_ns=rng.random() * refill_ns)
+                for _ in range(window.processes)
+            ]
+        elif self.slice_ns:
+            part = self.slice_ns / window.cpus
+            budgets = [Budget(part, self.period_ns, wakes=False, next_ns=refill_ns)]
+        sleep_ns = SLEEP_NS if window.kind == "sleeping" else 0
+        return Cpu(
+            until_ns, tick, window.processes, spans, budgets, self.weights, sleep_ns, BUSY_NS
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    kind: str
+    window_ns: float
+    cpus: int
+    processes: int
+
+
+SLEEP_NS, BUSY_NS = 233_000_000, 434_000_000
+"""As the built-in plan has them."""
+
+
+def looks(
+    mechanism: Mechanism, rng: random.Random, *, cpus: int = 2, stretch: float = 1.0
+) -> list[ObservationWindow]:
+    """The four windows of the built-in plan, `stretch` times as long."""
+    found = []
+    for kind, length_ns in (("one", 2.5e9), ("all", 2.5e9), ("several", 1.5e9), ("sleeping", 2e9)):
+        busy_cpus, processes = (cpus if kind == "all" else 1), (2 if kind == "several" else 1)
+        window = _Window(kind, length_ns * stretch, busy_cpus, processes)
+        tick = Tick(mechanism.every_ns, rng.random() * mechanism.every_ns)
+        refill_ns = rng.random() * mechanism.period_ns
+        loops: list[Loop] = []
+        for number in range(busy_cpus):
+            cpu = mechanism.cpu(number, window, refill_ns, tick, rng)
+            strangers = noise(cpu.until_ns, rng)
+            loops += observed(cpu.run(), number, window.window_ns, strangers)
+        found.append(
+            ObservationWindow(
+                "t",
+                kind,
+                processes,
+                round(window.window_ns),
+                tuple(loops),
+                SLEEP_NS if kind == "sleeping" else 0,
+                machine_cpus=cpus,
+            )
+        )
     return found

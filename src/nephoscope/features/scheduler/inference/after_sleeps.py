@@ -12,6 +12,7 @@ A sleep of the loop is an experiment on the mechanism, and each has its own answ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,8 +45,8 @@ class AfterSleeps:
     budget, and that came when they would have come anyway, or not. continued, moved: first gaps
     after a sleep that are a whole number of periods after a gap before it, or not. late, at_once:
     sleeps that ended where a timer would have had the CPU, after which it came late, or at once.
-    expected: gaps that a timer would have made while the loops were awake. seen: those that there
-    were.
+    seen: gaps. unseen_ratio: of the phases of a timer of this period, those that leave no gap while
+    the loops are awake.
     """
 
     on_time: int = 0
@@ -54,21 +55,24 @@ class AfterSleeps:
     moved: int = 0
     late: int = 0
     at_once: int = 0
-    expected: float = 0.0
     seen: int = 0
+    unseen_ratio: float = 1.0
 
 
-def look(
-    windows: Iterable[ObservationWindow], period_ns: float, lengths_ns: Array
-) -> AfterSleeps:
+def look(windows: Iterable[ObservationWindow], period_ns: float, lengths_ns: Array) -> AfterSleeps:
     """Returns what the windows with sleeps tell, about gaps of this period and these lengths."""
     found = [
-        _of_loop(loop, window, period_ns, lengths_ns)
-        for window in windows
-        for loop in window.loops
+        _of_loop(loop, window, period_ns, lengths_ns) for window in windows for loop in window.loops
     ]
     return AfterSleeps(
-        *(sum(getattr(one, name) for one in found) for name in AfterSleeps.__dataclass_fields__)
+        on_time=sum(one.on_time for one in found),
+        delayed=sum(one.delayed for one in found),
+        continued=sum(one.continued for one in found),
+        moved=sum(one.moved for one in found),
+        late=sum(one.late for one in found),
+        at_once=sum(one.at_once for one in found),
+        seen=sum(one.seen for one in found),
+        unseen_ratio=math.prod(one.unseen_ratio for one in found),
     )
 
 
@@ -100,11 +104,20 @@ def _of_loop(
         if slept > _OVERRUN_NS:
             on_time += is_on_time
             delayed += not is_on_time
-    asleep_ns = sum(sleep.length_ns for sleep in loop.sleeps)
-    expected = max(0.0, window.window_ns - asleep_ns) / period_ns
-    return AfterSleeps(on_time, delayed, continued, moved, late, at_once, expected, len(gaps))
+    unseen = _unseen_ratio(loop.sleeps, window.window_ns, period_ns)
+    return AfterSleeps(on_time, delayed, continued, moved, late, at_once, len(gaps), unseen)
 
 
+def _unseen_ratio(sleeps: Sequence[Gap], window_ns: float, period_ns: float) -> float:
+    phases = np.arange(_PHASES) / _PHASES * period_ns
+    moments = phases[:, None] + np.arange(math.ceil(window_ns / period_ns))[None, :] * period_ns
+    is_asleep = moments >= window_ns
+    for sleep in sleeps:
+        is_asleep |= (moments >= sleep.start_ns) & (moments < sleep.end_ns)
+    return float(is_asleep.all(axis=1).mean())
+
+
+_PHASES = 100
 _REMEMBERED = 5
 """Gaps before a sleep: the median of these excuses one that somebody else began."""
 _SHORTEST = 0.1

@@ -21,6 +21,8 @@ _LEAST_STOPS, _LEAST_STOPPED = 5, 0.005
 """Stops and the time in them from which programs are stopped and continued: a page that has to be
 read from disk stops a loop, too, but not in every second."""
 _GRID_OF_TURNS = 0.8
+_HALFWAY = 1.5
+"""Half of the evidence that decides (see `onset`)."""
 _MINOR = 0.25
 """Of what a mechanism took, so much may other programs take without being a second one."""
 
@@ -103,10 +105,11 @@ def _may_be_clocked(timed: Timing, begun: Onsets) -> bool:
     """Returns whether what looks like turns could as well be a task that wakes by a timer.
 
     Every moment of a task that is set in whole milliseconds lies on a tick of 1 ms; longer ticks
-    are no accident.
+    are seldom an accident.
     """
-    undecided = begun.are_turns_excluded is None and timed.tick_ns == timing.SHORTEST_NS
-    return undecided or begun.are_turns_excluded is True
+    if begun.are_turns_excluded is None:
+        return timed.tick_ns == timing.SHORTEST_NS or begun.against_turns >= _HALFWAY
+    return begun.are_turns_excluded
 
 
 def observations_differ(busy: Sequence[ObservationWindow]) -> bool:

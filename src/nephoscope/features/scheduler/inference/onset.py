@@ -110,7 +110,9 @@ def find(
     if starts is not None and ends is not None and ends.exact > starts.exact + _MORE:
         starts = None
     if starts is None:
-        return Onsets(Onset.USE if ends is not None and _is_refilled(loops, ends) else Onset.UNKNOWN)
+        return Onsets(
+            Onset.USE if ends is not None and _is_refilled(loops, ends) else Onset.UNKNOWN
+        )
     period_ns = starts.period_ns
     lengths_ns = np.array(
         [gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)]
@@ -173,7 +175,7 @@ def _of_sleeps(slept: AfterSleeps, period_ns: float) -> float:
     ratio += (slept.late - slept.at_once) * math.log((1 - _ODD) / _ODD)
     if not slept.seen:
         # A budget that is never used up makes no gaps; a timer goes on.
-        ratio -= slept.expected
+        ratio += math.log(max(_ODD, slept.unseen_ratio))
     return ratio
 
 

@@ -38,7 +38,10 @@ _COHERENT = 0.5
 _AS_GOOD = 0.9
 """Any period's halves and thirds fit as well as it: the longest within this of the best is it."""
 _FINE = 8
-"""Frequencies for each one that a window of this length can tell apart."""
+"""Frequencies for each one that a window of this length can tell apart, at least."""
+_BIN_NS, _MOST_BINS = 1e5, 2**21
+"""Moments are counted in bins for the transform: a fiftieth of the shortest period is exact enough
+for a first value, and for an hour a tenth."""
 _LEAST_ENDS = 5
 _MAIN = 0.25
 """Gaps shorter than this part of the usual one are other programs'; they tell nothing of a grid."""
@@ -179,16 +182,19 @@ def ended_on(gaps: Sequence[Gap], replenishments: Replenishments, origin_ns: flo
 
 def _periodogram(ends: Sequence[Array], weights: Sequence[Array], window_ns: float) -> float | None:
     """The longest period whose coherence is about the best; None when none is coherent."""
-    highest, lowest = 1 / SHORTEST_NS, LEAST_PERIODS / window_ns
-    step = 1 / (_FINE * window_ns)
-    frequencies = np.arange(lowest, highest, step)
-    if not frequencies.size:
+    bin_ns = max(_BIN_NS, window_ns / _MOST_BINS)
+    size = 1 << math.ceil(math.log2(_FINE * window_ns / bin_ns))
+    per_hertz = size * bin_ns
+    low, high = math.ceil(per_hertz * LEAST_PERIODS / window_ns), math.ceil(per_hertz / SHORTEST_NS)
+    if low >= high:
         return None
+    frequencies = np.arange(low, high) / per_hertz
     total = sum(float(weight.sum()) for weight in weights)
     power = np.zeros(frequencies.size)
     for times, lengths in zip(ends, weights, strict=True):
         if times.size:
-            power += np.abs(resultant(times, lengths, 1 / frequencies)) * lengths.sum() / total
+            bins = ((times - times.min()) / bin_ns).astype(np.int64) % size
+            power += np.abs(np.fft.rfft(np.bincount(bins, lengths, size)))[low:high] / total
     best = float(power.max())
     if best < _COHERENT:
         return None

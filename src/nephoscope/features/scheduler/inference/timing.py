@@ -184,7 +184,9 @@ def common_tick(times: Array) -> tuple[float, float] | None:
         near = np.abs(to_nearest(times[:, None] - times[None, :], tick)) <= _TOGETHER_NS
         most = int(np.argmax(near.sum(axis=1)))
         if near[most].mean() >= _MOST_ON_TICKS:
-            return tick, float(np.median(times[most] + to_nearest(times - times[most], tick)[near[most]])) % tick
+            return tick, float(
+                np.median(times[most] + to_nearest(times - times[most], tick)[near[most]])
+            ) % tick
     return None
 
 
