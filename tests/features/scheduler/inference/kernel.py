@@ -9,6 +9,7 @@ at fixed moments. Sources: as in `inference.replenishments`.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -154,74 +155,104 @@ class Cpu:
     sleep_ns: float = 0.0
     busy_ns: float = 420e6
 
+    _loops: list[_Loop] = field(init=False)
+    _turns: Turns = field(init=False)
+    _throttled: list[bool] = field(init=False)
+    _one: int = field(default=0, init=False)
+    _used_ns: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        first = self.busy_ns if self.sleep_ns else math.inf
+        self._loops = [_Loop(first) for _ in range(self.loops)]
+        self._turns = Turns(self.weights)
+        self._throttled = [False] * len(self.budgets)
+
     def run(self) -> list[_Loop]:
         """When each loop ran and slept."""
-        loops = [_Loop(self.busy_ns if self.sleep_ns else float("inf")) for _ in range(self.loops)]
-        turns = Turns(self.weights)
-        throttled = [False] * len(self.budgets)
-        spans = iter((*self.taken, (float("inf"), float("inf"))))
+        spans = iter((*self.taken, (math.inf, math.inf)))
         span = next(spans)
-        now, one, used = 0.0, 0, 0.0
+        now = 0.0
         while now < self.until_ns:
             while span[1] <= now:
                 span = next(spans)
-            ready = [
-                number
-                for number, loop in enumerate(loops)
-                if loop.wants(now) and not (throttled and throttled[number % len(throttled)])
-            ]
-            if ready and one not in ready:
-                one, used = ready[0], 0.0
-            blocked = span[0] <= now
-            runs = bool(ready) and turns.who == 0 and not blocked
-            loop = loops[one]
-            if runs and loop.asleep_since is not None:
+            is_taken = span[0] <= now
+            loop = None if is_taken or self._turns.who else self._chosen(now)
+            if loop is not None and loop.asleep_since is not None:
                 loop.sleeps.append((loop.asleep_since, now))
                 loop.asleep_since, loop.sleeps_at = None, now + self.busy_ns
             tick = self.tick.after(now + 1)
             end = min(
                 tick,
-                span[1] if blocked else span[0],
-                max(loop.sleeps_at, now + 1) if runs else float("inf"),
-                *(each.wakes_at for each in loops if each.wakes_at > now),
+                span[1] if is_taken else span[0],
+                math.inf if loop is None else max(loop.sleeps_at, now + 1),
+                *(each.wakes_at for each in self._loops if each.wakes_at > now),
                 *(budget.next_ns for budget in self.budgets if budget.next_ns > now),
             )
-            if runs:
-                loop.runs.append((now, min(end, self.until_ns)))
-                used += end - now
-                if self.budgets:
-                    self.budgets[one % len(self.budgets)].left_ns -= end - now
-            if not blocked and (runs or turns.who):
-                turns.had[turns.who] += (end - now) / self.weights[turns.who]
+            self._use(loop, now, end, is_taken)
             now = end
-            if runs and now >= loop.sleeps_at:
+            if loop is not None and now >= loop.sleeps_at:
                 loop.asleep_since, loop.wakes_at = now, now + self.sleep_ns
-                turns.pick(any(each.wants(now) for each in loops))
-            self._refill(now, throttled, loops, turns)
+                self._turns.pick(self._wants(now))
+            self._refill(now)
             if now >= tick:
-                throttled = [
-                    stopped or budget.left_ns <= 0
-                    for stopped, budget in zip(throttled, self.budgets, strict=True)
-                ]
-                # Reservations run until they are used up, the earlier deadline first.
-                if used >= SLICE_NS and len(ready) > 1 and len(self.budgets) < 2:
-                    one, used = ready[(ready.index(one) + 1) % len(ready)], 0.0
-                if len(self.weights) > 1:
-                    turns.pick(any(each.wants(now) for each in loops))
-        return loops
+                self._look(now)
+        return self._loops
 
-    def _refill(
-        self, now: float, throttled: list[bool], loops: Sequence[_Loop], turns: Turns
-    ) -> None:
+    def _wants(self, now: float) -> bool:
+        return any(loop.wants(now) for loop in self._loops)
+
+    def _ready(self, now: float) -> list[int]:
+        return [
+            number
+            for number, loop in enumerate(self._loops)
+            if loop.wants(now) and not (self.budgets and self._throttled[number % self._kept])
+        ]
+
+    @property
+    def _kept(self) -> int:
+        return max(1, len(self.budgets))
+
+    def _chosen(self, now: float) -> _Loop | None:
+        """The loop that runs where none of others does."""
+        ready = self._ready(now)
+        if not ready:
+            return None
+        if self._one not in ready:
+            self._one, self._used_ns = ready[0], 0.0
+        return self._loops[self._one]
+
+    def _use(self, loop: _Loop | None, now: float, end: float, is_taken: bool) -> None:
+        if loop is not None:
+            loop.runs.append((now, min(end, self.until_ns)))
+            self._used_ns += end - now
+            if self.budgets:
+                self.budgets[self._one % self._kept].left_ns -= end - now
+        if not is_taken and (loop is not None or self._turns.who):
+            self._turns.had[self._turns.who] += (end - now) / self.weights[self._turns.who]
+
+    def _look(self, now: float) -> None:
+        """A tick: budgets that are used up, and whose turn it is."""
+        ready = self._ready(now)
+        # Reservations run until they are used up, the earlier deadline first.
+        if self._used_ns >= SLICE_NS and len(ready) > 1 and len(self.budgets) < 2:
+            self._one, self._used_ns = ready[(ready.index(self._one) + 1) % len(ready)], 0.0
+        self._throttled = [
+            stopped or budget.left_ns <= 0
+            for stopped, budget in zip(self._throttled, self.budgets, strict=True)
+        ]
+        if len(self.weights) > 1:
+            self._turns.pick(self._wants(now))
+
+    def _refill(self, now: float) -> None:
         for number, budget in enumerate(self.budgets):
             if now >= budget.next_ns:
                 budget.refill()
-                throttled[number] = budget.left_ns <= 0
-        for number, loop in enumerate(loops):
+                self._throttled[number] = budget.left_ns <= 0
+        for number, loop in enumerate(self._loops):
             if loop.asleep_since is not None and now == loop.wakes_at:
-                turns.wake()
+                self._turns.wake()
                 if self.budgets:
-                    self.budgets[number % len(self.budgets)].wake(now)
+                    self.budgets[number % self._kept].wake(now)
 
 
 def noise(until_ns: float, rng: random.Random) -> list[Span]:

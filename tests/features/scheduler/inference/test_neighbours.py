@@ -15,7 +15,6 @@ from tests.features.scheduler.inference.kernel import MS, Mechanism, Task, looks
 from tests.profiles import by_profile
 from tests.rates import holds_rate
 
-from nephoscope.features.scheduler.inference import sentences
 from nephoscope.features.scheduler.inference.infer import infer
 from nephoscope.features.scheduler.inference.verdict import ObservationWindow, Scheduler, Word
 
@@ -129,7 +128,7 @@ def test_ticks_of_this_kernel_say_nothing_about_a_hypervisor() -> None:
 
 
 def test_what_no_timer_ends_is_no_budget() -> None:
-    """A task that sleeps for a while after its work has no grid to 0.25 ms, and no budget either."""
+    """A task that sleeps for a while after its work has no exact grid, and is no budget."""
 
     class Relative(Task):
         def spans(self, until_ns, tick, rng):  # type: ignore[no-untyped-def]

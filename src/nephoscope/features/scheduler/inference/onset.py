@@ -27,7 +27,7 @@ import numpy as np
 
 from nephoscope.features.scheduler.inference import after_sleeps, replenishments, timing
 from nephoscope.features.scheduler.inference.after_sleeps import AfterSleeps
-from nephoscope.features.scheduler.inference.replenishments import EXACT_NS, Replenishments
+from nephoscope.features.scheduler.inference.replenishments import Replenishments
 from nephoscope.features.scheduler.inference.verdict import Gap, Loop, ObservationWindow, of_kind
 from nephoscope.stats.statistics.values import Array
 
