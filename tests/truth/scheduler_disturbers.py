@@ -52,8 +52,10 @@ def reserve(cpu: int, period_s: float, work_s: float) -> None:
 def work_periodically(
     policy: str, cpu: int, period_s: float, work_s: float, jitter: float, seed: int
 ) -> None:
-    """Uses the CPU for `work_s` of every period; with `deadline`, without end, as the kernel
-    allows, or until it yields where its work varies."""
+    """Uses the CPU for `work_s` of every period; where its work does not vary, until a moment.
+
+    With `deadline`, without end, as the kernel allows, or until it yields where its work varies.
+    """
     if policy == "deadline":
         reserve(cpu, period_s, work_s * (1 + jitter))
     else:
@@ -65,7 +67,7 @@ def work_periodically(
     while True:
         used = time.thread_time()
         length = work_s * rng.uniform(1 - jitter, 1 + jitter)
-        while time.thread_time() - used < length:
+        while time.thread_time() - used < length if jitter else time.monotonic() < moment + length:
             pass
         if policy == "deadline":
             os.sched_yield()

@@ -39,8 +39,9 @@ _MORE = 0.1
 _MUCH_MORE, _TIMES = 0.15, 3.0
 """By so much, and so many times, more gaps end inexactly than start so, if a timer starts them and
 a tick ends them; strangers disturb both."""
-_ON_TICK_NS = 0.2e6
-_HAND_OVER_NS = 0.15e6
+_ON_TICK_NS = 0.08e6
+_EARLY_NS, _SWITCH_NS = 0.02e6, 0.15e6
+"""When the next program goes on after the one before has lost the CPU, as the clock tells."""
 _LEAST_TOGETHER, _WAKING_NS = 3, 2.5e6
 """Gaps that end at once on two CPUs; some kernels wake a CPU that idled at its next tick."""
 _TICK_NS = 4e6
@@ -241,7 +242,8 @@ def _hand_overs(one: Sequence[Gap], other: Sequence[Gap]) -> Array:
     ends = np.array([gap.end_ns for gaps in (other, one) for gap in gaps])
     if not starts.size:
         return starts
-    moments: Array = starts[(np.abs(starts[:, None] - ends[None, :]) <= _HAND_OVER_NS).any(axis=1)]
+    since = ends[None, :] - starts[:, None]
+    moments: Array = starts[((since >= -_EARLY_NS) & (since <= _SWITCH_NS)).any(axis=1)]
     return moments
 
 
