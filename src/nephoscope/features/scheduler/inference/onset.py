@@ -130,6 +130,8 @@ def find(
     if is_by_own_kernel(loops):
         # The ticks of this kernel say nothing about what a hypervisor does.
         off_ticks = _of_ticks(ticks, tick_ns, starts)
+        if ends is not None:
+            for_clock += _of_periods(starts, ends, tick_ns or _TICK_NS)
         against_turns += off_ticks
         for_clock += off_ticks + _EXACT_AT_TICKS * (starts.exact >= _NEARLY_ALL)
     onset = Onset.UNKNOWN
@@ -203,6 +205,22 @@ def _of_ticks(ticks: tuple[int, int], tick_ns: float | None, starts: Replenishme
         return 0.0
     by_chance = 2 * _ON_TICK_NS / tick_ns
     return math.log((1 - by_chance) / _ODD if off > on else by_chance)
+
+
+def _of_periods(starts: Replenishments, ends: Replenishments, tick_ns: float) -> float:
+    """Log-likelihood ratio of a timer over a budget, where starts and ends have different periods.
+
+    In a few periods whole ticks come as regularly as a timer, but not at the timer's period.
+    """
+    if starts.low_ns <= ends.high_ns and ends.low_ns <= starts.high_ns:
+        return 0.0
+    are_ticks = [
+        abs(replenishments.to_nearest(grid.period_ns, tick_ns)) <= _ON_TICK_NS
+        for grid in (starts, ends)
+    ]
+    if are_ticks[0] == are_ticks[1]:
+        return 0.0
+    return -(_CERTAIN + 1) if are_ticks[0] else _CERTAIN + 1
 
 
 def _of_dependence(busy: Sequence[ObservationWindow]) -> float:

@@ -49,7 +49,7 @@ _COHERENT, _ALIGNED = 0.8, 0.6
 """Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
 """Ticks and what follows from them are this close; a timer of its own may be anywhere."""
-LEAST_TURNS, _MOST_ON_TICKS = 5, 0.6
+LEAST_TURNS, _MOST_ON_TICKS, _RANDOM = 5, 0.6, 0.01
 _SWITCH_NS = 0.06e6
 """A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
 _REGULAR, _FILLED = 0.5, 0.45
@@ -177,16 +177,23 @@ def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
 
 
 def common_tick(times: Array) -> tuple[float, float] | None:
-    """The timer tick on which most of these events lie, and a moment of it; None without one."""
+    """The timer tick on which most of these events lie, and a moment of it; None without one.
+
+    Events that lie anywhere would do so with a chance below 1 %.
+    """
+    from scipy.special import bdtrc  # takes a while
+
     if times.size < LEAST_TURNS:
         return None
     for tick in (tick for ticks in TICKS_NS for tick in ticks):
-        near = np.abs(to_nearest(times[:, None] - times[None, :], tick)) <= _TOGETHER_NS
+        off = to_nearest(times[:, None] - times[None, :], tick)
+        near = np.abs(off) <= _TOGETHER_NS
         most = int(np.argmax(near.sum(axis=1)))
-        if near[most].mean() >= _MOST_ON_TICKS:
-            return tick, float(
-                np.median(times[most] + to_nearest(times - times[most], tick)[near[most]])
-            ) % tick
+        on = int(near[most].sum())
+        chance = float(bdtrc(on - 2, times.size - 1, 2 * _TOGETHER_NS / tick)) * times.size
+        if on >= _MOST_ON_TICKS * times.size and chance < _RANDOM:
+            phase = times[most] - float(np.median(off[most][near[most]]))
+            return tick, float(phase) % tick
     return None
 
 
