@@ -77,7 +77,6 @@ class Onsets:
 
     onset: Onset
     starts: Replenishments | None = None
-    ends_exact: float = 0.0
     slept: AfterSleeps = field(default_factory=AfterSleeps)
     ticks: tuple[int, int] = (0, 0)
     for_clock: float = 0.0
@@ -114,30 +113,39 @@ def find(
         return Onsets(
             Onset.USE if ends is not None and _is_refilled(loops, ends) else Onset.UNKNOWN
         )
-    period_ns = starts.period_ns
+    return _weighed(windows, busy, starts, ends)
+
+
+def _weighed(
+    windows: Sequence[ObservationWindow],
+    busy: Sequence[ObservationWindow],
+    starts: Replenishments,
+    ends: Replenishments | None,
+) -> Onsets:
+    """Returns what decides where gaps start as exactly as a timer."""
+    loops = replenishments.losing(busy)
     lengths_ns = np.array(
         [gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)]
     )
-    slept = after_sleeps.look(of_kind(windows, "sleeping"), period_ns, lengths_ns)
-    tick_ns, ticks = _against_ticks(
-        of_kind(windows, "several"), replenishments.median_by_time(lengths_ns)
-    )
-    ends_exact = 0.0 if ends is None else ends.exact
-    is_more_exact = 1 - ends_exact > _MUCH_MORE + _TIMES * (1 - starts.exact)
-    exactness = _CERTAIN + 1 if is_more_exact else 0.0
-    against_turns = exactness + _against_turns(slept, period_ns)
-    for_clock = exactness + _of_sleeps(slept, period_ns) - _of_dependence(busy)
+    slept = after_sleeps.look(of_kind(windows, "sleeping"), starts.period_ns, lengths_ns)
+    gap_ns = replenishments.median_by_time(lengths_ns)
+    tick_ns, ticks = _against_ticks(of_kind(windows, "several"), gap_ns)
+    inexact_ends = 1 - (0.0 if ends is None else ends.exact)
+    is_mirrored = inexact_ends > _MUCH_MORE + _TIMES * (1 - starts.exact)
+    exactness = _CERTAIN + 1 if is_mirrored else 0.0
+    against_turns = exactness + _against_turns(slept, starts.period_ns)
+    for_clock = exactness + _of_sleeps(slept, starts.period_ns) - _of_dependence(busy)
     if is_by_own_kernel(loops):
         # The ticks of this kernel say nothing about what a hypervisor does.
         off_ticks = _of_ticks(ticks, tick_ns, starts)
-        if ends is not None:
-            for_clock += _of_periods(starts, ends, tick_ns or _TICK_NS)
         against_turns += off_ticks
         for_clock += off_ticks + _EXACT_AT_TICKS * (starts.exact >= _NEARLY_ALL)
+        if ends is not None:
+            for_clock += _of_periods(starts, ends, tick_ns or _TICK_NS)
     onset = Onset.UNKNOWN
     if abs(for_clock) >= _CERTAIN:
         onset = Onset.CLOCK if for_clock > 0 else Onset.USE
-    return Onsets(onset, starts, ends_exact, slept, ticks, for_clock, against_turns)
+    return Onsets(onset, starts, slept, ticks, for_clock, against_turns)
 
 
 def _is_refilled(loops: Sequence[Loop], ends: Replenishments) -> bool:
