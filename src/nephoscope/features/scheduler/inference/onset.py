@@ -54,6 +54,8 @@ _NEARLY_ALL, _EXACT_AT_TICKS = 0.9, 2.0
 in one of eight cases: logarithm of that."""
 _CERTAIN = 3.0
 """Logarithm of 20: evidence that decides."""
+_WAITS = 0.3
+"""Chance that a loop waits after a sleep, among programs that take turns."""
 _ODD = 0.05
 """Chance of what should not happen, by strangers on the machine."""
 
@@ -195,8 +197,8 @@ def _against_turns(slept: AfterSleeps, period_ns: float) -> float:
     by_chance = _coincidence(period_ns)
     ratio = slept.continued * math.log((1 - _ODD) / by_chance)
     ratio += slept.moved * math.log(_ODD / (1 - by_chance))
-    # Whoever wakes among equals waits for a turn of others at the most.
-    return ratio + slept.late * math.log(2) - slept.at_once * math.log((1 - _ODD) / _ODD)
+    # Whoever wakes among equals mostly goes first, and waits for a turn of others at the most.
+    return ratio + slept.late * math.log(1 / _WAITS) - slept.at_once * math.log((1 - _ODD) / _ODD)
 
 
 def _of_ticks(ticks: tuple[int, int], tick_ns: float | None, starts: Replenishments) -> float:
