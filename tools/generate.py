@@ -40,6 +40,7 @@ def built(programs: Mapping[str, Any], documents: Mapping[str, Any]) -> dict[str
 def committed(documents: Mapping[str, Any]) -> dict[str, str]:
     """Returns the text of every file that is committed by its path."""
     # Not needed for what set-up builds, and slow to import.
+    import accuracy_map
     import change_points_table
     import coverage_table
     from contract_digests import digests
@@ -48,6 +49,7 @@ def committed(documents: Mapping[str, Any]) -> dict[str, str]:
         f"{COMMITTED}/benchmarks.json": as_json(documents["benchmarks.json"]),
         DIGESTS: as_json(digests(documents)),
         **{table.PAGE: table.page(ROOT) for table in (coverage_table, change_points_table)},
+        **accuracy_map.pages(ROOT),
     }
 
 

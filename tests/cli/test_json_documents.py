@@ -121,6 +121,7 @@ CASES = [
     ("run", "--repeat-runs", ["plan.yaml", "--repeat-runs", "2", "--gap", "1ms"]),
     ("run", "--dry-run", ["plan.yaml", "--dry-run"]),
     ("bench", "", ["null"]),
+    ("noise", "", ["null"]),
     ("load", "", ["http://127.0.0.1/"]),
     ("capacity", "", ["http://127.0.0.1/", "--objective", "p99 < 20ms"]),
     ("balance", "", ["--url", "http://127.0.0.1/"]),

@@ -9,6 +9,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from tests.attempts import attempt
 from tests.questions.conftest import Asking
 from tests.results.made import TWO_TARGETS, Sampler, make_run
 
@@ -194,3 +195,37 @@ def test_two_files_of_numbers_with_anything_else_in_them(
     ask.write("a.txt", "10.1\n10.2\n10.3\n10.2\n10.4\n")
     ask.write("b.txt", text)
     ask("nephoscope compare a.txt b.txt", code=2).says(place)
+
+
+SLEEPS = """\
+n=$(($(cat count) + 1))
+echo $n > count
+sleep $(sed -n ${n}p times)
+"""
+
+
+@pytest.mark.alone
+def test_how_small_a_slowdown_would_i_see_here(ask: Asking) -> None:
+    """My command's time varies: does `noise` say how wide the next comparison of it will be?
+
+    The command sleeps for a time of a list, so that its noise is planted and the same each time.
+    """
+    rng = random.Random(4)
+    ask.write("sleeps.sh", SLEEPS)
+    ask.write("times", "".join(f"{rng.uniform(0.02, 0.12):.4f}\n" for _ in range(2000)))
+    one = "--command 'sh sleeps.sh' --set maximum_runs=1 --seed 1"
+
+    def measure() -> tuple[str, bool]:
+        ask.write("count", "0")
+        noise = ask(f"nephoscope noise {one} --for 15s --repetitions 30 --json").json()
+        (row,) = (row for row in noise["results"][0]["comparisons"] if row["n"] == 30)
+        ask.write("count", "1000")
+        bench = ask(f"nephoscope bench {one} --command 'sh sleeps.sh' -r 30 --json").json()
+        (against,) = (
+            line for line in bench["experiment"]["comparisons"] if line["metric"] == "wall_ns"
+        )
+        ratio = against["comparison"]["ratio"]
+        predicted, actual = row["half_width"]["value"], (ratio["high"] - ratio["low"]) / 2
+        return f"{predicted:.3f} predicted, {actual:.3f}", 1 / 1.3 < predicted / actual < 1.3
+
+    attempt("half width of a comparison of 30 rounds", measure)

@@ -109,18 +109,18 @@ def _both(made: list[Triple], better: Better) -> list[Estimate]:
 
 @pytest.mark.parametrize("rounds", [10, 20])
 def test_factors_cover(rounds: int) -> None:
-    # 800 runs: standard error of 0.95 is 0.0077, so that two points either way are 2.6 of them. The
-    # exact signed-rank interval attains 0.951 at 10 rounds; the runs test widens one in fifty.
+    # 800 runs: standard error of 0.95 is 0.0077, so that two points either way are 2.6 of them. At
+    # 10 rounds the factor by ranks allows for dependence that these do not have: 0.98 (page 74).
     rng = np.random.default_rng(rounds)
     hits = np.zeros(2)
     runs = by_profile(quick=100, whole=800)
     for _ in range(runs):
         made = triples(rng, rounds, 1.2, 0.05)
         for at, found in enumerate(_both(made, Better.LOWER)):
-            # No interval: the runs test found the rounds worth too few.
+            # No interval: there are not enough rounds for one.
             hits[at] += found.low is None or found.low <= 1.2 <= (found.high or math.inf)
     more = allowance(runs, 800)
-    assert 0.93 - more <= hits[0] / runs <= 0.97 + more
+    assert 0.93 - more <= hits[0] / runs <= (0.99 if rounds == 10 else 0.97) + more
     assert 0.93 - more <= hits[1] / runs <= 0.97 + more
 
 

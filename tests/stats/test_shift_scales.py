@@ -31,5 +31,5 @@ def test_zeros_are_taken_as_shares_of_the_median():
 
 def test_estimates_of_open_bands():
     assert shift_scales.band_estimate(math.inf, NO_BAND, 0.95, 5, "m") is None
-    assert "too few" in shift_scales.band_estimate(2.0, NO_BAND, 0.95, 5, "m").note
+    assert "not enough trials" in shift_scales.band_estimate(2.0, NO_BAND, 0.95, 5, "m").note
     assert shift_scales.band_estimate(2.0, Band(1, math.inf), 0.95, 5, "m").high is None

@@ -497,7 +497,8 @@ class RunSummary:
     measured rounds, without warm-up. not_converged: lines whose interval stayed wider than the plan
     asked; converged: there are none. precision: headline metrics by the width of their intervals.
     confidence: of every interval.
-    margin: relative difference that counts as equivalent. partial: why the run has a part of what
+    margin: relative difference that counts as equivalent. until: what ended repetition, as in
+    the plan's `repeat`. partial: why the run has a part of what
     its plan asked for only; empty for a whole one.
     """
 
@@ -525,6 +526,7 @@ class RunSummary:
     precision: Precision = Precision()
     confidence: float = 0.95
     margin: float = 0.03
+    until: Literal["narrow", "decided"] = "narrow"
     partial: tuple[str, ...] = ()
 
 

@@ -294,5 +294,6 @@ def _summary(
         precision=precision(metrics),
         confidence=confidence,
         margin=float(manifest.margin or 0.03),
+        until=(manifest.plan.get("repeat") or {}).get("until", "narrow"),
         partial=partial_reasons(run),
     )

@@ -330,7 +330,8 @@ def wanted_of(
     own = frozenset(headline)
     if not own and spec is not None:
         own = spec.headline_metrics
-    if not repeat:
+    if not repeat or repeat.get("until") == "decided":
+        # Of a run that ended by its comparison nobody requested a width.
         return Wanted(0, 0, None, own)
     return Wanted(
         n_min=int(repeat.get("min", 10)),

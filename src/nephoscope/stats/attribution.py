@@ -19,6 +19,7 @@ from nephoscope.core.model import INTERNAL, Estimate
 from nephoscope.core.naming import as_number
 from nephoscope.stats.compare import MARGIN
 from nephoscope.stats.statistics import means, ranks
+from nephoscope.stats.statistics.reach import range_of_differences, without_wide_interval
 from nephoscope.stats.statistics.values import Array, percent
 from nephoscope.stats.target_evidence import text_of
 from nephoscope.stats.verdicts import margin_bounds
@@ -219,7 +220,8 @@ def _apart(baseline: Array, noisy: Array, unit: str, confidence: float) -> Estim
     if a.s == 0 and b.s == 0:
         return Estimate(value, value, value, confidence, n, unit, method)
     low, high = means.welch(a, b).interval(confidence)
-    return Estimate(value, low, high, confidence, n, unit, method)
+    estimate = Estimate(value, low, high, confidence, n, unit, method)
+    return without_wide_interval(estimate, range_of_differences(baseline, noisy))
 
 
 def _judge(changes: Sequence[Change]) -> tuple[SlowdownCause, str]:

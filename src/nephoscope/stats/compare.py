@@ -14,10 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate, MetricResult, Verdict, stated
+from nephoscope.stats.shift_intervals import TOO_WIDE, Interval, allow_for_dependence, interval_of
 from nephoscope.stats.shift_scales import CENSORED, Scale, band_estimate, scale_of
 from nephoscope.stats.statistics import dependence, multiplicity, ranks, ratios
-from nephoscope.stats.statistics.values import Array, Numbers, Refused, all_equal, clean, percent
+from nephoscope.stats.statistics.reach import NOT_ENOUGH
+from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent
 from nephoscope.stats.verdicts import (
+    NO_BAND,
     Band,
     Word,
     change,
@@ -34,9 +37,12 @@ LEAST_PAIRED = 6
 """With 5 pairs the signed-rank test cannot go below p = 0.0625."""
 MARGIN = 0.03
 SMALLEST_P = 1e-12
-
-Interval = Callable[[float], ranks.Shift]
-"""A shift with its interval, by confidence."""
+HODGES_LEHMANN = "Hodges-Lehmann shift"
+ANYTIME = "mean shift with a confidence sequence"
+FLAT = (
+    "Neither side varies: the interval has no width, and the timer or counter may be too coarse to "
+    "show the variation."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +118,13 @@ def independent(
     """
     values_a, values_b = clean(a), clean(b)
     scale = scale_of(values_a, values_b)
-    texts, widening = _dependence(
-        names,
-        (scale.a, scale.b) if scale else (values_a, values_b),
-        None if replications else prior,
-    )
-
-    def interval(x: Array, y: Array) -> Interval:
-        return _widened(ranks.SafeShift(x, y), widening)
-
+    series = (scale.a, scale.b) if scale else (values_a, values_b)
+    texts, widening = allow_for_dependence(names, series, None if replications else prior)
+    interval = interval_of(widening, paired=False)
     test = ranks.mann_whitney(values_a, values_b)
     draft = _draft(
         values_a, values_b, scale, interval, test.statistic, better, margin, unit, confidence,
-        names, LEAST_INDEPENDENT,
+        names, LEAST_INDEPENDENT, HODGES_LEHMANN,
     )  # fmt: skip
     factor = widening(confidence)
     result = replace(
@@ -149,12 +149,14 @@ def paired(
     names: tuple[str, str] = ("A", "B"),
     replications: bool = False,
     prior: Array = dependence.ASSUMED,
+    is_anytime: bool = False,
 ) -> TwoSampleComparison:
     """Compare two samples taken in the same rounds (interleaved trials, duet): a[i] with b[i].
 
     What a round did to both sides cancels. The verdict's interval is Wilcoxon's signed-rank one
     of the log ratios (6 rounds at 95 %), widened as that of `independent`; `ratio_t` is the t
-    interval beside it. Raises Refused for unequal lengths, no rounds, and not-a-number.
+    interval beside it. is_anytime: the interval is `anytime`'s instead, so that measuring may have
+    ended because of it. Raises Refused for unequal lengths, no rounds, and not-a-number.
     """
     values_a, values_b = clean(a), clean(b)
     if values_a.size != values_b.size:
@@ -163,17 +165,14 @@ def paired(
             "which one side is missing, or compare them unpaired."
         )
     scale, shifts = scale_of(values_a, values_b), round_shifts(values_a, values_b)
-    texts, widening = _dependence(
+    texts, widening = allow_for_dependence(
         ("The rounds' ratios",), (shifts,), None if replications else prior
     )
-
-    def interval(x: Array, y: Array) -> Interval:
-        return _widened(lambda level: ranks.one_sample_shift(y - x, level), widening)
-
+    interval = interval_of(widening, paired=True, is_anytime=is_anytime)
     u = ranks.mann_whitney(values_a, values_b).statistic
     draft = _draft(
         values_a, values_b, scale, interval, u, better, margin, unit, confidence,
-        names, LEAST_PAIRED,
+        names, LEAST_PAIRED, ANYTIME if is_anytime else HODGES_LEHMANN,
     )  # fmt: skip
     ratio_t, p_t = ratios.log_t(values_a, values_b, confidence, widening(confidence))
     result = replace(
@@ -243,46 +242,29 @@ def error_shares(primary: Sequence[bool]) -> list[float]:
     return [1 / sizes[index] for index in primary]
 
 
-def _dependence(
-    names: Sequence[str], series: Sequence[Array], prior: Array | None
-) -> tuple[list[str], Callable[[float], float]]:
-    """Returns what the dependence of one or two series does to an interval: warnings, widening by
-    level.
+def ratio_interval(
+    a: Numbers,
+    b: Numbers,
+    *,
+    paired: bool = False,
+    confidence: float = 0.95,
+    prior: Array = dependence.ASSUMED,
+    is_anytime: bool = False,
+) -> tuple[float, Band]:
+    """Returns the ratio b / a with the interval that decides a comparison, and nothing else of it.
 
-    prior: None for values that cannot depend on each other.
+    As `paired` or `independent` give it, none that is too wide for its data. Raises Refused as they
+    do, and where a ratio has no meaning.
     """
-    if prior is None or min(values.size for values in series) < 2:
-        return [], lambda _: 1.0
-    share, posteriors = 1.0, [dependence.posterior(series[0], prior)]
-    if len(series) == 2:
-        a, b = series
-        share = dependence.share_of_variance(a, b)
-        posteriors = [*dependence.posteriors_of_sides(a, b, share, prior)]
-    weights = [
-        dependence.INDEPENDENT if all_equal(values) else own
-        for values, own in zip(series, posteriors, strict=True)
-    ]
-    texts = [
-        f"{name}: {text}"
-        for name, values, own in zip(names, series, weights, strict=True)
-        if (text := dependence.sentence(values.size, own))
-    ]
-    factors = [
-        dependence.widening(values.size, own)
-        if own is not dependence.INDEPENDENT
-        else lambda _: 1.0
-        for values, own in zip(series, weights, strict=True)
-    ]
-    if len(series) == 1:
-        return texts, factors[0]
-    least = min(values.size for values in series)
-    return texts, lambda level: dependence.widening_of_difference(
-        least, share, [factor(level) for factor in factors]
-    )
-
-
-def _widened(interval: Interval, factor: Callable[[float], float]) -> Interval:
-    return lambda level: interval(level).widened(factor(level))
+    values_a, values_b = clean(a), clean(b)
+    scale = scale_of(values_a, values_b)
+    if scale is None:
+        raise Refused("The median of A is zero or infinite, so that a ratio to it has no meaning.")
+    series = (scale.b - scale.a,) if paired else (scale.a, scale.b)
+    _, widening = allow_for_dependence(("",) * len(series), series, prior)
+    interval = interval_of(widening, paired=paired, is_anytime=is_anytime)
+    at = interval(scale.a, scale.b)(confidence).without_wide
+    return scale.ratio(at.value), scale.band(at.low, at.high)
 
 
 def _draft(
@@ -297,10 +279,11 @@ def _draft(
     confidence: float,
     names: tuple[str, str],
     least: int,
+    method: str,
 ) -> TwoSampleComparison:
     """Returns what all designs have: ratio, equivalence interval, verdict, difference, effect size.
 
-    u: Mann and Whitney's statistic.
+    u: Mann and Whitney's statistic. method: of the interval.
     """
     margin_bounds(margin)  # a margin without meaning is refused before anything is computed
     a12 = u / (a.size * b.size)
@@ -313,7 +296,7 @@ def _draft(
         Verdict("inconclusive", ""),
         ratio=None,
         equivalence=None,
-        difference=_difference(a, b, unit, confidence, interval),
+        difference=_difference(a, b, unit, confidence, interval, method),
         cliffs_delta=2 * a12 - 1,
         a12=a12,
     )
@@ -332,15 +315,19 @@ def _draft(
     level = equivalence_confidence(confidence)
     at, equivalence = shift(confidence), band_at(level)
     value, band = scale.ratio(at.value), band_at(confidence)
-    n, method = min(empty.n_a, empty.n_b), f"Hodges-Lehmann shift {scale.words}"
+    word: Word = judge(band, equivalence, better, margin)
+    if at.too_wide and word == "inconclusive":
+        at, band, equivalence = at.without_wide, NO_BAND, NO_BAND
+    n, method = min(empty.n_a, empty.n_b), f"{method} {scale.words}"
     ratio = band_estimate(value, band, confidence, n, method)
     inside = band_estimate(value, equivalence, level, n, method)
-    word: Word = judge(band, equivalence, better, margin)
     sentence = say(word, value, band, equivalence, margin, confidence, names)
     lacking = _lacking(empty, at, least, confidence)
     if lacking:
         word, sentence = "inconclusive", lacking
-    flat = "Neither side varies: the interval has no width, and the timer or counter may be too "
+    warnings = [TOO_WIDE] if at.too_wide else []
+    if band.low == band.high:
+        warnings.append(FLAT)
     middle = float(np.median(a)) if np.all(np.isfinite(a)) and np.all(np.isfinite(b)) else 0.0
     return replace(
         empty,
@@ -350,7 +337,7 @@ def _draft(
         ratio_of_medians=float(np.median(b)) / middle if middle else None,
         p_ratio=_p_of(lambda p: band_at(1 - p).excludes_one, 1 - confidence, 0.8),
         tost_p=_p_of(lambda p: band_at(1 - 2 * p).within(margin), 1 - confidence, 0.4),
-        warnings=(flat + "coarse to show the variation.",) if band.low == band.high else (),
+        warnings=tuple(warnings),
     )
 
 
@@ -381,27 +368,31 @@ def _lacking(sizes: TwoSampleComparison, at: ranks.Shift, least: int, confidence
             "a side."
         )
     if at.low is None:
-        return (
-            f"{head}, as far as they are independent, give no interval at {percent(confidence)}; "
-            "measure more of them."
-        )
+        return f"{head} are {NOT_ENOUGH} at {percent(confidence)}; measure more of them."
     return ""
 
 
 def _difference(
-    a: Array, b: Array, unit: str, confidence: float, interval: Callable[[Array, Array], Interval]
+    a: Array,
+    b: Array,
+    unit: str,
+    confidence: float,
+    interval: Callable[[Array, Array], Interval],
+    method: str,
 ) -> Estimate | None:
-    """Hodges-Lehmann difference b - a in the metric's unit; None when it is infinite."""
+    """Difference b - a in the metric's unit; None when it is infinite."""
     values = np.concatenate([a, b])
     reach = float(np.max(np.abs(values[np.isfinite(values)]), initial=1.0)) * CENSORED
     x, y = (np.where(np.isinf(v), reach, v) for v in (a, b))
     at = interval(x, y)(confidence)
+    at = at if at.excludes_zero else at.without_wide
     if abs(at.value) > reach / 4:
         return None
     low, high = (None if s is None or abs(s) > reach / 4 else s for s in (at.low, at.high))
     note = "" if low is not None and high is not None else "No interval on the side left out."
+    note = TOO_WIDE if at.too_wide else note
     n = int(min(a.size, b.size))
-    return Estimate(at.value, low, high, confidence, n, unit, "Hodges-Lehmann shift b - a", note)
+    return Estimate(at.value, low, high, confidence, n, unit, f"{method} b - a", note)
 
 
 def _p_of(holds: Callable[[float], bool], alpha: float, largest: float) -> float:

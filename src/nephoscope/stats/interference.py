@@ -29,6 +29,7 @@ from nephoscope.stats.statistics.histograms import (
     quantile_of_counts,
     quantiles_of_draws,
 )
+from nephoscope.stats.statistics.reach import range_of_ratios, without_wide_interval
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent
 
 NAMES = ("quiet", "loaded")
@@ -146,7 +147,8 @@ def factor_of_means(
     method = f"interference factor of {kind} means; Fieller, pairs by round"
     note = "" if bounds else "Unbounded: the baseline mean is not distinguishable from zero."
     low, high = bounds or (None, None)
-    return Estimate(over.mean / under.mean, low, high, confidence, over.n, "ratio", method, note)
+    factor = Estimate(over.mean / under.mean, low, high, confidence, over.n, "ratio", method, note)
+    return without_wide_interval(factor, range_of_ratios(baseline, loaded))
 
 
 def _baseline_mean(triple: Triple, better: Better) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nephoscope.core.model import Estimate
+from nephoscope.stats.statistics.reach import NOT_ENOUGH
 from nephoscope.stats.statistics.values import Array, all_equal
 from nephoscope.stats.verdicts import NO_BAND, Band
 
@@ -70,7 +71,7 @@ def band_estimate(
     if not math.isfinite(value):
         return None
     if band == NO_BAND:
-        note = f"n = {n}: too few independent repetitions for an interval."
+        note = f"n = {n}: {NOT_ENOUGH}."
         return Estimate(value, None, None, confidence, n, "ratio", method, note)
     high = band.high if math.isfinite(band.high) else None
     note = "" if high is not None else "The upper bound lies beyond the timeout."

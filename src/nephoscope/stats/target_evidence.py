@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Estimate, Finding, MetricResult, PartType, part_of
 from nephoscope.core.naming import as_number, common_factors, line_name
 from nephoscope.stats.statistics import means
+from nephoscope.stats.statistics.reach import range_of_ratios, without_wide_interval
 
 Series = Mapping[tuple[str, str, str, str], Sequence[tuple[str, int, float]]]
 """As RunResult.series: (benchmark, metric, target, factors key) -> (trial, at_ns, value)."""
@@ -84,8 +85,11 @@ class TargetTrials:
         shared = float(np.cov(durations, sums)[0, 1])
         a, b = means.summary(durations), means.summary(sums)
         low, high = means.fieller(a, b, confidence, covariance=shared) or (None, None)
-        low = None if low is None else max(0.0, low)
-        return Estimate(value, low, high, confidence, n, unit, f"{method}; Fieller")
+        bounded = without_wide_interval(
+            Estimate(value, low, high, confidence, n, unit, f"{method}; Fieller"),
+            range_of_ratios(durations, sums),
+        )
+        return bounded if bounded.low is None else replace(bounded, low=max(0.0, bounded.low))
 
 
 @dataclass(frozen=True, slots=True)

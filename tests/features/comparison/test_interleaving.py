@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.results.made import NULL_PLAN, make_run
+from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
 from nephoscope import catalog
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.comparison.deciding import next_step, plans_of
 from nephoscope.features.comparison.interleaving import interleave, names_of_sides
+from nephoscope.features.comparison.result import ComparisonRules
+from nephoscope.features.comparison.stored import of_stored_runs
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_text
@@ -58,6 +60,9 @@ def test_what_both_plans_have_runs_on_both_targets_and_the_rest_on_its_own() -> 
     assert merged.budget_s == 70
     assert merged.repeat.allocation == "even"
     assert interleave(a, b, 5.0).budget_s == 5
+    assert (merged.repeat.until, merged.repeat.max) == ("narrow", a.repeat.max)
+    deciding = interleave(a, b, until_decided=True).repeat
+    assert (deciding.until, deciding.max, deciding.min) == ("decided", 1000, a.repeat.min)
 
 
 def test_parameters_that_tell_the_sides_apart_are_no_factors_of_the_comparison() -> None:
@@ -120,6 +125,23 @@ def test_the_next_step_is_the_command_with_the_real_ids(tmp_path: Path) -> None:
     other = stored(tmp_path, machine="def")
     step = next_step((a, other), ("local", "local"), False, None)
     assert "`nephoscope compare --interleave local ssh:HOST`" in step
+
+
+def test_a_run_that_ends_when_decided_has_intervals_that_allow_for_it(tmp_path: Path) -> None:
+    def drawn(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+        slower = 1.2 if target == "two" else 1.0
+        return [Sample("null_ns", 100 * slower + number % 5)]
+
+    methods = []
+    for folder, repeat in (("fixed", "{min: 12, max: 12}"), ("decided", "{until: decided}")):
+        text = TWO_TARGETS.replace("{min: 10, max: 50, relative_half_width: 2%}", repeat)
+        run = make_run(tmp_path / folder, text, drawn, rounds=12)
+        found = of_stored_runs(Store(tmp_path / folder), [run.id], ComparisonRules(0.03, 0.95))
+        (line,) = found.comparisons
+        assert line.comparison.verdict.word == "worse"
+        assert line.comparison.ratio is not None
+        methods.append(line.comparison.ratio.method)
+    assert ["confidence sequence" in method for method in methods] == [False, True]
 
 
 def test_runs_between_which_only_time_lies_are_not_interleaved(tmp_path: Path) -> None:

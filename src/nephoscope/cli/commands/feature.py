@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature
 
 MEASURING = Feature(
     "measuring",
-    commands=tuple(f".cli.commands.{name}:{name}" for name in ("survey", "run", "bench")),
+    commands=tuple(f".cli.commands.{name}:{name}" for name in ("survey", "run", "bench", "noise")),
 )
 STORED_RUNS = Feature(
     "stored_runs",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -177,8 +177,8 @@ def _speed(
         speed = Estimate(math.exp(level), None, None, confidence, n, "none", method, note)
     else:
         method = f"ratio of geometric means over {side.unit}; Welch's t on logarithms"
-        speed = Estimate(speed.value, speed.low, speed.high, confidence, n, "none", method)
-    notes = [side.note] if side.note else []
+        speed = replace(speed, unit="none", method=method)
+    notes = [note for note in (side.note, speed.note.rstrip(".")) if note]
     if slowest.note:
         notes.append(f"of the slowest {slowest.note}")
     if speed.low is not None and speed.low <= 1:

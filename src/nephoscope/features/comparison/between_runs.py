@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.naming import plural
 from nephoscope.features.comparison.prior import Prior
 from nephoscope.stats.compare import MARGIN, TwoSampleComparison, independent
 from nephoscope.stats.shift_scales import band_estimate, scale_of
@@ -56,6 +57,7 @@ def separate_runs(
     confidence: float = 0.95,
     names: tuple[str, str] = ("A", "B"),
     dependence: Array = ASSUMED,
+    kin: Sequence[Numbers] = (),
 ) -> TwoSampleComparison:
     """Compare two runs that were made one after the other.
 
@@ -64,7 +66,9 @@ def separate_runs(
     run medians; the runs of the history replace it as they become more. same_machine: both
     histories are one and the same, of the machine that both runs measured. Neither run then joins
     it: the change that is looked for lies between it and one of the two, nobody knows which.
-    dependence: distribution of the autocorrelation of repetitions (`independent`'s prior).
+    dependence: distribution of the autocorrelation of repetitions (`independent`'s prior). kin:
+    groups of medians of other machines of the same class, each about a mean of its own; they count
+    until the machine itself has REPLACED_AT runs.
     The interval is Student's, about the ratio, with the posterior variance; it is never narrower
     than that of `independent`, and without a history not narrower than the drift between blocks
     inside the runs allows. Without a history equivalence is never claimed.
@@ -94,13 +98,21 @@ def separate_runs(
             for medians, values in zip(history, (values_a, values_b), strict=True)
         ]
     sd, df, own = posterior(groups, prior)
+    of_kin = [finite(medians, least=0, statistic="variance between runs") for medians in kin]
+    of_kin = [group for group in of_kin if group.size > 1] if own < REPLACED_AT - 1 else []
+    if of_kin:
+        sd, df, own = posterior([*groups, *of_kin], prior)
     level = equivalence_confidence(confidence)
     half, narrow = (t_quantile(df, at) * math.sqrt(2) * sd for at in (confidence, level))
     words = assumption(prior)
     if own:
         runs = history[0].size + (0 if same_machine else history[1].size)
-        joined = f" and {words}" if df > own else ""
-        words = f"{percent(sd, 2)}, from {runs} earlier run{'s'[: runs > 1]}{joined}"
+        sources = [plural(runs, "earlier run")] if runs else []
+        if of_kin:
+            count = sum(group.size for group in of_kin)
+            sources.append(f"{plural(count, 'run')} of other machines of this class")
+        sources += [words] if df > own else []
+        words = f"{percent(sd, 2)}, from {' and '.join(sources)}"
     words = f"a variation from run to run of {words}"
     if not own:
         half = max(half, _drift(scale.a, scale.b, confidence))

@@ -29,6 +29,11 @@ class _CompareArguments:
     interleave: bool = flag(
         "--interleave", "Measure A and B alternately in a new run, then compare them."
     )
+    until_decided: bool = flag(
+        "--until-decided",
+        "With --interleave, measure until the comparison is decided, at most 1000 rounds; the "
+        "intervals hold at any moment.",
+    )
     budget: float | None = options.BUDGET
     margin: float = option(
         "--margin",
@@ -74,12 +79,11 @@ def compare(args: _CompareArguments) -> int:
     )
     ignored: Ignored = {}
     if args.interleave:
-        run_id, ignored = _interleaved(
-            args.a, args.b, args.budget, paired=args.paired, store=args.store
-        )
+        run_id, ignored = _interleaved(args)
         sides, is_file = [run_id], [False]
-    elif args.budget is not None or options.given_labels():
+    elif args.budget is not None or args.until_decided or options.given_labels():
         option = "--label is for" if args.budget is None else "--budget limits"
+        option = "--until-decided is for" if args.until_decided else option
         raise UsageError(f"{option} a new run.", "Use it with --interleave.")
     else:
         sides = [side for side in (args.a, args.b) if side is not None]
@@ -157,9 +161,7 @@ def _files(
         raise UsageError(f"These files cannot be compared: {reason}") from None
 
 
-def _interleaved(
-    a: str, b: str | None, budget_s: float | None, *, paired: bool, store: Path | None
-) -> tuple[str, Ignored]:
+def _interleaved(args: _CompareArguments) -> tuple[str, Ignored]:
     """Measures both settings in one new run; returns its id, and what sets its lines apart."""
     from nephoscope.cli.kit import measuring
     from nephoscope.features.comparison.deciding import plans_of
@@ -167,20 +169,20 @@ def _interleaved(
     from nephoscope.measure import plans
     from nephoscope.store import Store
 
-    if b is None or paired:
+    if args.b is None or args.paired:
         raise UsageError(
             "--interleave takes two settings and no --paired.",
             "Name two targets, two plans or two runs.",
         )
-    runs = Store(store)
+    runs = Store(args.store)
     sides = plans_of(
-        a,
-        b,
+        args.a,
+        args.b,
         runs,
-        store,
+        args.store,
         lambda target: measuring.fitted(plans.survey("quick"), [target.traits().place]),
     )
-    merged = interleave(*sides, budget_s)
+    merged = interleave(*sides, args.budget, until_decided=args.until_decided)
     run = measuring.executed(merged, runs)
     measuring.reported(run)
     return run.id, names_of_sides(*sides, merged)

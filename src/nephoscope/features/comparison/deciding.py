@@ -21,7 +21,8 @@ NOT_REPEATABLE = (
     "measure both settings alternately in one run (`nephoscope compare --interleave A.yaml "
     "B.yaml`), because results that were imported cannot be measured again."
 )
-REPEATS = "--repeat-runs 3 --gap 10min"
+REPEATED, GAP_MIN = 3, 10
+REPEATS = f"--repeat-runs {REPEATED} --gap {GAP_MIN}min"
 SURVEY = "survey-"
 
 

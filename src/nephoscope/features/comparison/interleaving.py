@@ -10,19 +10,21 @@ from nephoscope.core.model import SELF
 from nephoscope.features.comparison.result import Ignored
 from nephoscope.measure.plans import Plan, expand, plan_values
 from nephoscope.measure.plans.files.load import from_values
-from nephoscope.measure.plans.model import Entry
+from nephoscope.measure.plans.model import ROUNDS_TO_DECIDE, Entry
 
 NAME = "interleaved"
 SIMPLE = ("lab", "factors", "design", "backgrounds", "before", "after", "money")
 """Keys of a plan that name targets, or that two plans may set against each other."""
 
 
-def interleave(a: Plan, b: Plan, budget_s: float | None = None) -> Plan:
+def interleave(
+    a: Plan, b: Plan, budget_s: float | None = None, *, until_decided: bool = False
+) -> Plan:
     """Returns a plan that measures the target of `a` and that of `b` alternately.
 
     An entry that both have runs on both targets; the others run on their own. budget_s: replaces
-    the sum of both budgets. Raises UsageError where the plans have nothing in common, or more than
-    a target each.
+    the sum of both budgets. until_decided: measure until the comparison is. Raises UsageError where
+    the plans have nothing in common, or more than a target each.
     """
     for plan in (a, b):
         _require_simple(plan)
@@ -39,6 +41,7 @@ def interleave(a: Plan, b: Plan, budget_s: float | None = None) -> Plan:
         targets.append(target.model_copy(update={"name": name, "roles": (), **host}))
     if budget_s is None and a.budget_s is not None and b.budget_s is not None:
         budget_s = a.budget_s + b.budget_s
+    deciding = {"until": "decided", "max": ROUNDS_TO_DECIDE} if until_decided else {}
     merged = a.model_copy(
         update={
             "name": NAME,
@@ -46,7 +49,7 @@ def interleave(a: Plan, b: Plan, budget_s: float | None = None) -> Plan:
             "seed": None,
             "budget_s": budget_s,
             # Settings that are compared need equal numbers of rounds.
-            "repeat": a.repeat.model_copy(update={"allocation": "even"}),
+            "repeat": a.repeat.model_copy(update={"allocation": "even", **deciding}),
             "targets": tuple(targets),
             "benchmarks": tuple(_entries(a.benchmarks, b.benchmarks, names)),
             "accept": tuple(dict.fromkeys((*a.accept, *b.accept))),

@@ -44,6 +44,7 @@ Ignored = Mapping[str, frozenset[str]]
 """Benchmark -> factors by which lines of two targets may differ and still belong together."""
 
 History = Callable[[LineKey, str], Sequence[float]]
+Kin = Callable[[LineKey, str], Sequence[Sequence[float]]]
 """Medians of a line in other runs of the same machine: (key, target) -> one value a run."""
 
 Pairing = Callable[[MetricResult, MetricResult], TwoSampleComparison]
@@ -128,6 +129,7 @@ def of_targets(
             names=(a, b),
             replications=left.simulated and right.simulated,
             prior=priors.get(left.benchmark, ASSUMED),
+            is_anytime=result.run.until == "decided",
         )
 
     left, right = (_index(result, target, rules, ignored or {}) for target in (a, b))
@@ -155,12 +157,23 @@ def of_runs(
     otherwise: frozenset[str] = frozenset(),
     *,
     same_machine: bool = False,
+    kin: tuple[Kin, ...] = (),
 ) -> Comparisons:
     """Two separate runs: never interleaved, so the variance between runs joins the interval.
 
     otherwise: benchmarks that the runs measured with other parameters; a warning names them.
-    same_machine: both runs measured one machine, so that both histories are the same.
+    same_machine: both runs measured one machine, so that both histories are the same. kin: of each
+    side the medians of other machines of its class (`LineHistory.kin`).
     """
+
+    def akin(key: LineKey) -> list[Sequence[float]]:
+        groups = (
+            group
+            for of_side, name in zip(kin, targets, strict=False)
+            for group in of_side(key, name)
+        )
+        # Both sides may be of one class, whose runs count once.
+        return list({tuple(group): group for group in groups}.values())
 
     def apart(left: MetricResult, right: MetricResult) -> TwoSampleComparison:
         key = _key(left)
@@ -176,6 +189,7 @@ def of_runs(
             unit=left.estimate.unit,
             confidence=rules.confidence,
             dependence=priors.get(left.benchmark, ASSUMED),
+            kin=akin(key),
         )
         # Said once for the whole table, not again on every line.
         warnings = tuple(

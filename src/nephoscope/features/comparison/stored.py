@@ -11,6 +11,7 @@ from nephoscope.core.model import RunResult
 from nephoscope.features.comparison import result as comparing
 from nephoscope.features.comparison.deciding import next_step
 from nephoscope.features.comparison.differences import differences_between, environment_of
+from nephoscope.features.comparison.effort import effort, repeats_effort
 from nephoscope.features.comparison.history import LineHistory, machine_of
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons, Ignored
 from nephoscope.features.comparison.settings import measured_otherwise, settings_of
@@ -54,13 +55,36 @@ def of_stored_runs(
     machines = [machine_of(run, target) for run, target in zip(stored, targets, strict=True)]
     same_machine = machines[0] == machines[1] != ""
     comparisons = comparing.of_runs(
-        built[0], built[1], targets, history, rules, otherwise, same_machine=same_machine
+        built[0],
+        built[1],
+        targets,
+        history,
+        rules,
+        otherwise,
+        same_machine=same_machine,
+        kin=tuple(side.kin for side in history),
     )
     comparisons = _with_differences(comparisons, stored, targets, {})
     if not comparisons.leaves_open:
         return comparisons
-    deciding = next_step((stored[0], stored[1]), targets, same_machine and not otherwise, folder)
-    return replace(comparisons, next_step=deciding)
+    alike = same_machine and not otherwise
+    deciding = next_step((stored[0], stored[1]), targets, alike, folder)
+    known = [_duration_s(run) for run in stored]
+    if alike:
+        needed = repeats_effort(max(known))
+    else:
+        needed = effort(comparisons.comparisons, rules.margin, sum(known) if all(known) else 0.0)
+    return replace(
+        comparisons, next_step=f"{deciding.rstrip('.')}. {needed}" if needed else deciding
+    )
+
+
+def _duration_s(run: StoredRun) -> float:
+    """Seconds that a run took; 0 where they are not known, as of one that was imported."""
+    known = run.manifest
+    if known.imported is not None or not known.started_at or not known.finished_at:
+        return 0.0
+    return max(0.0, known.finished_at - known.started_at)
 
 
 def _with_differences(

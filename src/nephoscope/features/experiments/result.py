@@ -43,7 +43,7 @@ def analyse(data: RunData) -> Experiment | None:
     plan = Plan.model_validate(values)
     lines = designs.lines_of(data.metrics, settings)
     notes: list[str] = []
-    rules = _Rules(plan.margin, data.confidence)
+    rules = _Rules(plan.margin, data.confidence, plan.repeat.until == "decided")
     return Experiment(
         designs=tuple(designs.designs(plan, settings)),
         comparisons=tuple(_baselines(lines, rules, notes)),
@@ -58,6 +58,7 @@ def analyse(data: RunData) -> Experiment | None:
 class _Rules:
     margin: float
     confidence: float
+    is_anytime: bool
 
 
 def _baselines(lines: Sequence[Line], rules: _Rules, notes: list[str]) -> list[Against]:
@@ -113,6 +114,7 @@ def _held(
                 names=("the baseline", "it"),
                 replications=base.simulated and line.simulated,
                 prior=priors.get(line.benchmark, ASSUMED),
+                is_anytime=rules.is_anytime,
             )
         except Refused as reason:
             notes.append(f"{line.label}: {reason}")

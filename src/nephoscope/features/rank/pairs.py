@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +57,7 @@ def of_one_run(a: MetricResult, b: MetricResult, confidence: float, prior: Array
     p = 0.03, and so tells nothing apart among the six pairs of four alternatives.
     """
     sides: tuple[Numbers, Numbers] = compare.shared_rounds(a, b)
-    test = compare.paired
+    test: Callable[..., TwoSampleComparison] = compare.paired
     if len(sides[0]) < MIN_N:
         sides, test = (a.trial_values, b.trial_values), compare.independent
     if min(map(len, sides)) < MIN_N:

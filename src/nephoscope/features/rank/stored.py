@@ -69,6 +69,11 @@ class StoredAlternatives(Alternatives):
             self._histories[side.source](key, target)
             for side, target in zip((a, b), targets, strict=True)
         ]
+        kin = [
+            group
+            for side, target in zip((a, b), targets, strict=True)
+            for group in self._histories[side.source].kin(key, target)
+        ]
         comparison = between_runs.separate_runs(
             a.line.trial_values,
             b.line.trial_values,
@@ -78,6 +83,7 @@ class StoredAlternatives(Alternatives):
             better=Better.NONE,
             confidence=self.confidence,
             dependence=prior,
+            kin=list({tuple(group): group for group in kin}.values()),
         )
         return of_comparison(comparison, a.line, b.line)
 

@@ -24,6 +24,7 @@ from nephoscope.measure.plans.server_address import with_server_address as with_
 from nephoscope.measure.plans.side_effects import side_effects as side_effects
 from nephoscope.measure.plans.survey import census as census
 from nephoscope.measure.plans.survey import fit_to_machines as fit_to_machines
+from nephoscope.measure.plans.survey import noise as noise
 from nephoscope.measure.plans.survey import single as single
 from nephoscope.measure.plans.survey import survey as survey
 from nephoscope.measure.targets.kinds.record import SideEffect as SideEffect

@@ -41,6 +41,8 @@ def checked(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Plan:
         _check_nest(context)
     with errors.of_part():
         _check_money(context)
+    with errors.of_part():
+        _check_until(context)
     errors.report()
     return plan.model_copy(update={"benchmarks": tuple(entries)})
 
@@ -86,6 +88,25 @@ def _check_money(context: PlanContext) -> None:
             ("money",),
             "no target says what an hour of it costs, so the limit bounds nothing.",
             "Give the targets `per_hour`, or drop `money`.",
+        )
+
+
+def _check_until(context: PlanContext) -> None:
+    plan = context.plan
+    if plan.repeat.until != "decided":
+        return
+    loc: Loc = ("repeat", "until")
+    if not plan.design.baseline and len(plan.targets) != 2:
+        raise context.error(
+            loc,
+            "`decided` needs something to decide: the plan has neither a baseline nor two targets.",
+            "Name `design: {baseline: {FACTOR: LEVEL}}`, or drop `until`.",
+        )
+    if plan.design.around:
+        raise context.error(
+            loc,
+            "`decided` cannot end trials that have baseline trials around them.",
+            "Drop `design.around`, or drop `until`.",
         )
 
 

@@ -47,6 +47,10 @@ Rounds = Annotated[Count, Field(ge=1, le=limits.ROUNDS)]
 UpTo1000 = Annotated[Count, Field(ge=1, le=1000)]
 
 
+ROUNDS_TO_DECIDE = 1000
+"""Most rounds of a comparison that goes on until it is decided, unless the plan says otherwise."""
+
+
 class Repeat(Record):
     """Number of repetitions: until the interval is narrow enough."""
 
@@ -64,6 +68,13 @@ class Repeat(Record):
     relative_half_width: Ratio = Field(
         default=0.02,
         description="Target precision: half the interval's width divided by the estimate.",
+    )
+    until: Literal["narrow", "decided"] = Field(
+        default="narrow",
+        description="When a setting has enough rounds: `narrow` as soon as its interval is as "
+        "narrow as `relative_half_width`, `decided` as soon as its comparison with the baseline, "
+        "or of two targets, has a verdict. Comparisons of such a run have intervals that hold "
+        "however often one looks at them.",
     )
     allocation: Literal["even", "widest"] = Field(
         default="even",

@@ -1,4 +1,4 @@
-"""The built-in plans: `survey` in three levels, `census`, and the plan behind `bench`."""
+"""The built-in plans: `survey` in three levels, `census`, `noise`, and the plan behind `bench`."""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ def census(
     """
     params = {catalog.FINGERPRINT: {"cloud_metadata": metadata}}
     return _builtin("census", budget_s, seed, cpus, known, params)
+
+
+def noise(*, known: catalog.Catalog | None = None) -> Plan:
+    """The plan of `noise`: one benchmark of CPU, memory and disk each."""
+    return _builtin("noise", None, None, None, known, {})
 
 
 def _builtin(

@@ -1,11 +1,12 @@
-"""How much do the repetitions of a series depend on each other?
+"""How much do the repetitions of a series depend on each other, and how wide is an interval then?
 
 The model is a first-order autoregression of the ranks, so that one outlier or timeout changes
 little. Its autocorrelation is never decided by a test: ten repetitions do not tell 0 from 0.5.
-Every interval averages over a distribution of weights on `GRID` instead, which combines a prior
-with the restricted likelihood of the series (restricted: free of the bias of small samples). The
-prior is what the metrics of one machine share (`pooled`), or else `ASSUMED`.
-See docs/decisions/0025-dependence-without-a-pretest.md.
+Every interval weighs the autocorrelations of `GRID` instead, by a prior times the restricted
+likelihood of the series (restricted: free of the bias of small samples). The prior is what the
+metrics of one machine share (`pooled`), or else `ASSUMED`. What the weights make of an interval is
+one number, its `widening`, at least 1: the classical interval is never narrowed.
+See docs/decisions/0074-intervals-of-least-width.md.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from nephoscope.core.grouping import group_by
-from nephoscope.stats.statistics.distributions import student_cdf, student_quantile
+from nephoscope.stats.statistics.distributions import normal_quantile, student_quantile
 from nephoscope.stats.statistics.values import Array, Numbers, clean
 
 Key = TypeVar("Key", bound=Hashable)
@@ -29,27 +30,18 @@ GRID: Array = np.linspace(0, 0.95, 20)
 INDEPENDENT: Array = (GRID == 0).astype(float)
 """The prior of values that cannot depend on each other: replications of a simulation."""
 
-_DEPENDENT = (1 - GRID[1:]) ** -1.8
-
-
-@lru_cache(maxsize=64)
-def assumed(n: int) -> Array:
-    """Returns the prior of a lone series of n values, fitted to coverage.
-
-    More weight at 0 loses the 90 % of ten values with an autocorrelation of 0.6, less widens the
-    intervals of independent ones. Fewer than eight have so few degrees of freedom that Student's t
-    itself makes up for part of their dependence, hence more weight at 0.
-    """
-    none = min(0.8, max(0.45, 1.2 - 0.1 * n))
-    return np.concatenate(([none], (1 - none) * _DEPENDENT / _DEPENDENT.sum()))
-
-
-ASSUMED: Array = assumed(10)
-"""Stands for `assumed` of as many values as a series has."""
-
-SHARPNESS = 2.5
-"""Power of a series' own likelihood. Fitted as the prior was: with 1, ten independent values cannot
-move the prior far enough, and their intervals are wider without covering more at 0.6."""
+FEW, MANY = 10, 20
+"""Up to FEW values the constants are those of few, from MANY on those of many, between them they
+change in proportion. Fitted on the frontier of width and coverage (see the decision)."""
+NONE_OF_FEW, NONE_OF_MANY, NONE_OF_EACH_FEWER = 0.32, 0.25, 0.05
+"""Weight of the assumption at an autocorrelation of 0; the third is added for each value below FEW:
+Student's t of few degrees of freedom itself makes up for part of the dependence."""
+RISE_OF_FEW, RISE_OF_MANY = 0.25, 1.5
+"""Exponent with which the weight of the others rises towards 1."""
+SHARPNESS_OF_FEW, SHARPNESS_OF_MANY = 1.15, 2.0
+"""Power of a series' own likelihood."""
+SHRUNK_OF_FEW, SHRUNK_OF_MANY = 0.1, 0.4
+"""Part of the assumption in the prior that other series give: one of them may differ from all."""
 
 STATED_FROM = 0.3
 """Autocorrelation from which a result says that its interval was widened."""
@@ -57,20 +49,37 @@ STATED_FROM = 0.3
 LOWER_BOUND_FROM = 0.7
 """Autocorrelation from which few repetitions cannot show how wide the interval has to be."""
 
-TAILS = 1.15
-"""Factor of the tails of averaged intervals: most independent series get weight at dependence that
-they do not have, so that tails of 5 % together would miss less often than that."""
+SIBLING = 0.5
+"""Power of the likelihood of the other side of an unpaired comparison, where both vary alike."""
 
-TAILS_OF_RANKS = 1.07
-"""As `TAILS`, of medians and percentiles: their intervals have the width to cover more."""
-
-QUANTILES: Array = np.geomspace(0.01, 1e4, 256)
-SMALLEST_TAIL = 1e-15
-
-LEAST_N = 4
-PRIOR_SERIES = 4
+STEPS = 64
+LEAST_N, LEAST_TESTED = 4, 6
+NORMAL_TAIL = 0.84
+"""Factor of the level of the test of dependence: its statistic has a heavier upper tail than the
+normal distribution (6 to 30 independent values: at most 5 % at 5 %)."""
+PRIOR_SERIES = 2
 """The prior weighs as much as this many series when others are pooled with it."""
-ITERATIONS = 10
+ITERATIONS = 20
+
+
+def _by_size(n: int, few: float, many: float) -> float:
+    """Returns a constant for n values (`FEW`)."""
+    return few + (many - few) * min(1.0, max(0.0, (n - FEW) / (MANY - FEW)))
+
+
+@lru_cache(maxsize=64)
+def assumed(n: int) -> Array:
+    """Returns the prior of a lone series of n values, fitted to coverage and width."""
+    none = _by_size(n, NONE_OF_FEW, NONE_OF_MANY) + NONE_OF_EACH_FEWER * max(0, FEW - n)
+    dependent = (1 - GRID[1:]) ** -_by_size(n, RISE_OF_FEW, RISE_OF_MANY)
+    return np.concatenate(([none], (1 - none) * dependent / dependent.sum()))
+
+
+ASSUMED: Array = assumed(FEW)
+"""Stands for `assumed` of as many values as a series has."""
+
+COMMON: Array = np.concatenate(([0.5], np.full(GRID.size - 1, 0.5 / (GRID.size - 1))))
+"""Prior of the one autocorrelation that many series have in common: they show it themselves."""
 
 
 def midranks(array: Array) -> Array:
@@ -89,29 +98,31 @@ def posterior(
     sibling: a series whose autocorrelation may be the same, with the power of its likelihood.
     """
     array = clean(values, least=0)
-    start = assumed(array.size) if prior is ASSUMED else prior
-    likelihood = SHARPNESS * _log_likelihood(array)
+    likelihood = _log_likelihood(array)
     if weight:
         likelihood = likelihood + weight * _log_likelihood(clean(sibling))
-    return _normalised(likelihood, start)
+    sharpness = _by_size(array.size, SHARPNESS_OF_FEW, SHARPNESS_OF_MANY)
+    return _normalised(sharpness * likelihood, _shrunk(prior, array.size))
+
+
+def _shrunk(prior: Array, n: int) -> Array:
+    """Returns the prior where n values speak; one that other series gave is shrunk."""
+    if prior is ASSUMED:
+        return assumed(n)
+    part = 0.0 if prior is INDEPENDENT else _by_size(n, SHRUNK_OF_FEW, SHRUNK_OF_MANY)
+    return np.asarray((1 - part) * prior + part * assumed(n))
 
 
 def posteriors_of_sides(a: Array, b: Array, share: float, prior: Array) -> tuple[Array, Array]:
     """Returns `posterior` for both sides of an unpaired comparison (share: `share_of_variance`).
 
-    Ten repetitions say little about their own dependence: where both sides vary alike, each counts
-    for the other too. With more repetitions each side speaks for itself.
+    Where both vary alike, each counts for the other too, with the power SIBLING of its likelihood.
     """
-    weight = 4 * share * (1 - share) * _fewness(min(a.size, b.size))
+    weight = SIBLING * 4 * share * (1 - share)
     return (
         posterior(a, prior, sibling=b, weight=weight),
         posterior(b, prior, sibling=a, weight=weight),
     )
-
-
-def _fewness(n: int) -> float:
-    """1 up to ten repetitions, falling to an eighth at twenty."""
-    return min(1.0, 1000 / n**3)
 
 
 def _normalised(log_likelihood: Array, prior: Array) -> Array:
@@ -185,7 +196,7 @@ def pooled_by_family(
     return {key: of_family[family(key)] for key in series}
 
 
-def shared(groups: Iterable[Sequence[Numbers]], prior: Array = ASSUMED) -> Array:
+def shared(groups: Iterable[Sequence[Numbers]], prior: Array = COMMON) -> Array:
     """Returns the distribution of one autocorrelation that all series have in common.
 
     groups: series that were measured in the same trials; each group counts as one series. For
@@ -229,46 +240,94 @@ LOWER_BOUND = "The interval is a lower bound:"
 """How the sentences begin on dependence that an interval allows for, and on one that it cannot."""
 
 
-def sentence(n: int, weights: Array, coverage: float = 1.0) -> str:
-    """Returns what the dependence did to an interval; empty below `STATED_FROM`.
+def is_dependent(values: Numbers, level: float = 0.05) -> bool:
+    """Returns whether a test at this level finds that consecutive values are alike.
 
-    coverage: attained by the widest interval that the values allow.
+    The test is Wald and Wolfowitz's of the serial correlation of the ranks, one-sided, with the
+    exact mean and variance over all orders of these values (ties included). It decides what is
+    said, never how wide an interval is. Source: Wald & Wolfowitz 1943.
     """
-    rho = autocorrelation(weights)
-    bound = (
-        f"{LOWER_BOUND} "
-        f"{n} repetitions cannot show how far values drift that depend so strongly on each other."
-        if rho >= LOWER_BOUND_FROM or coverage < 0.9
-        else ""
-    )
-    if rho < STATED_FROM:
-        return bound
+    array = clean(values, least=0)
+    n = array.size
+    if n < LEAST_TESTED:
+        return False
+    d = midranks(array) - (n + 1) / 2
+    second, fourth = float(np.sum(d**2)), float(np.sum(d**4))
+    if not second:
+        return False
+    pairs, triples = n * (n - 1), n * (n - 1) * (n - 2)
+    of_squares = (n - 1) * (second**2 - fourth) / pairs
+    of_neighbours = 2 * (n - 2) * (2 * fourth - second**2) / triples
+    of_others = (n - 2) * (n - 3) * (3 * second**2 - 6 * fourth) / (triples * (n - 3))
+    mean = -second / n
+    deviation = math.sqrt(max(0.0, of_squares + of_neighbours + of_others - mean**2))
+    return float(d[1:] @ d[:-1]) - mean > normal_quantile(1 - NORMAL_TAIL * level) * deviation
+
+
+def sentence(values: Numbers, weights: Array, coverage: float = 1.0, *, series: int = 1) -> str:
+    """Returns what the dependence did to an interval; empty unless a test at 5 % finds it.
+
+    coverage: attained by the widest interval that the values allow. series: how many of them one
+    result tells of; the test shares its 5 % among them.
+    """
+    rho, n = autocorrelation(weights), len(values)
+    if rho < STATED_FROM or not is_dependent(values, 0.05 / series):
+        return ""
     text = (
         f"{DEPENDENT} (autocorrelation about {rho:.1f}): {n} of them "
         f"are worth about {effective_n(n, weights):.0f}, and the interval is widened for it."
     )
-    return f"{text} {bound}".rstrip()
+    if rho >= LOWER_BOUND_FROM or coverage < 0.9:
+        text += (
+            f" {LOWER_BOUND} {n} repetitions cannot show how far values drift that depend so "
+            "strongly on each other."
+        )
+    return text
 
 
-def widened_t(n: int, weights: Array) -> Callable[[float], float]:
-    """Returns, by confidence, the two-sided quantile of (mean - truth) / (s / sqrt(n)).
+@lru_cache(maxsize=1024)
+def scales(n: int) -> Array:
+    """Returns by how much each autocorrelation of `GRID` scales (mean - truth) / (s / sqrt(n)).
 
-    Student's t with n - 1 degrees of freedom, averaged over the autocorrelations: dependence
-    raises the variance of the mean and lowers the one inside the sample.
+    Dependence raises the variance of the mean and lowers the one inside the sample.
     """
     raised = mean_inflation(n)
-    scales = np.sqrt(raised / ((1 - raised / n) * n / (n - 1)))
-    outside = weights @ (1 - student_cdf(n - 1, QUANTILES / scales[:, None]))
-    logs, t = np.log(np.maximum(outside, SMALLEST_TAIL))[::-1], np.log(QUANTILES)[::-1]
-    return lambda confidence: math.exp(
-        float(np.interp(math.log(TAILS * (1 - confidence) / 2), logs, t))
-    )
+    return np.sqrt(raised / ((1 - raised / n) * n / (n - 1)))
 
 
 def widening(n: int, weights: Array) -> Callable[[float], float]:
-    """Returns, by confidence, the factor by which dependence widens the t interval of a mean."""
-    quantile = widened_t(n, weights)
-    return lambda confidence: quantile(confidence) / student_quantile(n - 1, (1 + confidence) / 2)
+    """Returns, by confidence, the factor by which dependence widens the interval of n values.
+
+    With one autocorrelation, which scales Student's t by c, the factor is c. With several it is the
+    one of the best trade between the chance of a miss and the width relative to what each of them
+    needs (Pratt 1961): the sum of w / c (f(F t / c) - f(t)) is zero, where f is the density of
+    Student's t and t its quantile. Where one value of the autocorrelation is certain, the trade is
+    the classical one. An interval that holds a share of the weights instead is several times as
+    wide in the few samples that look dependent by chance.
+    """
+    c = scales(n)
+    if n < 2 or weights[0] == 1:
+        return lambda confidence: 1.0
+    relative = weights / c
+    tried = np.geomspace(1, c[-1], STEPS)
+
+    @lru_cache(maxsize=256)
+    def factor(confidence: float) -> float:
+        square = student_quantile(n - 1, (1 + confidence) / 2) ** 2 / (n - 1)
+        tails = np.log1p(square) - np.log1p((tried[:, None] / c) ** 2 * square)
+        excess = np.expm1(n / 2 * tails) @ relative
+        # It falls with the factor, and is zero or more at 1.
+        return float(np.interp(0.0, -excess, tried))
+
+    return factor
+
+
+def allowed(n: int, factor: float) -> Array:
+    """Returns the weights of the one autocorrelation for which a widening of n values allows."""
+    rho = float(np.interp(factor, scales(n), GRID))
+    place = rho / GRID[1]
+    weights = np.maximum(0.0, 1 - np.abs(np.arange(GRID.size) - place))
+    return np.asarray(weights / weights.sum())
 
 
 def share_of_variance(a: Array, b: Array) -> float:
@@ -284,15 +343,12 @@ def share_of_variance(a: Array, b: Array) -> float:
     return variance_a / (variance_a + variance_b) if variance_a + variance_b else 0.5
 
 
-def widening_of_difference(n: int, share: float, factors: Sequence[float]) -> float:
+def widening_of_difference(share: float, factors: Sequence[float]) -> float:
     """Returns the factor for the difference of two means, given those of both (`widening`).
 
-    n: of the shorter series. share: `share_of_variance`. The power is 1/2 where one mean makes up
-    all of the variance. Two factors that count alike are rarely both too small, and often one of
-    them too large: the power is then 0.325, and 0.275 for ten values or fewer, fitted to coverage.
+    share: `share_of_variance`.
     """
-    raised = share * factors[0] ** 2 + (1 - share) * factors[1] ** 2
-    return float(raised ** (0.5 - (0.7 + 0.2 * _fewness(n)) * share * (1 - share)))
+    return math.sqrt(share * factors[0] ** 2 + (1 - share) * factors[1] ** 2)
 
 
 def normal_orthant(z: float, correlation: Array) -> Array:

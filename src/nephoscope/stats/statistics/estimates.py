@@ -36,6 +36,10 @@ from nephoscope.stats.statistics.values import (
     percent,
 )
 
+POWER_OF_TAILS = 1.3
+"""Power of the widening of percentiles, fitted to coverage: spells of dependent values are rarer in
+a tail than about the middle, so that a series shows fewer of them."""
+
 
 def mapped(estimate: Estimate, to: Callable[[float], float], **changes: Any) -> Estimate:
     """Returns an estimate with value and bounds through a rising function, and other changes."""
@@ -133,16 +137,22 @@ def quantile(
         ranks, note = f"{low_rank} and {high_rank}", ""
     else:
         weights = dependence.posterior(array, prior)
-        tail = dependence.TAILS_OF_RANKS * (1 - confidence) / 2
-        (first, below), (last, above) = (_rank(n, share, weights, tail) for share in (q, 1 - q))
+        factor = dependence.widening(n, weights)(confidence)
+        if q != 0.5:
+            factor **= POWER_OF_TAILS
+        tail, law = (1 - confidence) / 2, dependence.allowed(n, factor)
+        (first, below), (last, above) = (_rank(n, share, law, tail) for share in (q, 1 - q))
+        if np.any(ordered[1:] == ordered[:-1]):
+            # Between two ranks, a bound could leave out a value that half of the trials have.
+            first, last = math.floor(first), math.floor(last)
         low, high = _between(ordered, first), _between(ordered, n + 1 - last)
-        if max(below, above) > tail:
-            wide = _beyond(ordered, q, weights, confidence, low, high)
+        if q != 0.5 and max(below, above) > tail:
+            wide = _mirrored(value, low, high)
             wide = _within_limits(wide, ordered, share=share)
             low, high = (wide[0] if below > tail else low), (wide[1] if above > tail else high)
         low, high = min(low, value), max(high, value)
         ranks, coverage = f"{first:.1f} and {n + 1 - last:.1f}", 1 - below - above
-        note = "" if all_equal(ordered) else dependence.sentence(n, weights, coverage)
+        note = "" if all_equal(ordered) else dependence.sentence(array, weights, coverage)
         empty = replace(
             empty,
             autocorrelation=dependence.autocorrelation(weights),
@@ -210,29 +220,9 @@ def _within_limits(
     return low, high
 
 
-def _beyond(
-    ordered: Array, q: float, weights: Array, confidence: float, low: float, high: float
-) -> tuple[float, float]:
-    """Bounds beyond the smallest and largest value, where these cover too little.
-
-    Of the median those of the mean (above zero of the logarithms); of another quantile each side
-    reaches as far as the other.
-    """
-    if q != 0.5:
-        at = float(ordered[math.ceil(q * ordered.size - 1e-9) - 1])
-        return min(low, 2 * at - high), max(high, 2 * at - low)
-    if all_equal(ordered) or not math.isfinite(ordered[-1]):
-        return low, high
-    positive = ordered[0] > 0
-    scale = np.log(ordered) if positive else ordered
-    n = ordered.size
-    tails = (1 - confidence) * dependence.TAILS_OF_RANKS / dependence.TAILS
-    half = dependence.widened_t(n, weights)(1 - tails) * float(np.std(scale, ddof=1)) / math.sqrt(n)
-    mean = float(np.mean(scale))
-    bounds = (
-        (math.exp(mean - half), math.exp(mean + half)) if positive else (mean - half, mean + half)
-    )
-    return min(low, bounds[0]), max(high, bounds[1])
+def _mirrored(value: float, low: float, high: float) -> tuple[float, float]:
+    """Bounds of which each reaches as far from the value as the other."""
+    return min(low, 2 * value - high), max(high, 2 * value - low)
 
 
 def _with_edges(estimate: Estimate, ordered: Array) -> Estimate:

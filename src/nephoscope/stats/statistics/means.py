@@ -14,6 +14,7 @@ import numpy as np
 
 from nephoscope.core.model import Estimate
 from nephoscope.stats.statistics.distributions import student_quantile
+from nephoscope.stats.statistics.reach import without_wide_interval
 from nephoscope.stats.statistics.values import (
     EQUAL_NOTE,
     Array,
@@ -99,26 +100,28 @@ def mean_t(
 
     least: what the mean cannot lie below (0 of a time); the interval is cut there, which takes
     nothing from its coverage. widening: factor of the interval's width for dependent values. One
-    value has no interval. Raises Refused for timeouts and not-a-number.
+    value has no interval, and two have none that says anything (`reach`). Raises Refused for
+    timeouts and not-a-number.
     """
     array = finite(values)
+    whole = t_interval(array, unit=unit, confidence=confidence, widening=widening)
+    bounded = without_wide_interval(whole, float(np.ptp(array)))
+    return bounded if bounded.low is None else replace(bounded, low=max(least, bounded.low))
+
+
+def t_interval(
+    array: Array, *, unit: str, confidence: float = 0.95, widening: float = 1.0
+) -> Estimate:
+    """Returns the mean of finite values with the whole of Student's t interval, as `mean_t`."""
     n = int(array.size)
     if n < 2:
-        note = "n = 1: an interval of the mean needs 2 repetitions."
+        note = "n = 1: an interval of the mean needs 3 repetitions."
         return Estimate(float(array[0]), None, None, confidence, 1, unit, "mean", note)
     got = summary(array)
     half = widening * t_quantile(n - 1, confidence) * got.s / math.sqrt(n)
     note = EQUAL_NOTE.format(n=n) if all_equal(array) else skewed_note(array)
-    return Estimate(
-        got.mean,
-        max(least, got.mean - half),
-        got.mean + half,
-        confidence,
-        n,
-        unit,
-        "mean; Student t",
-        note,
-    )
+    low, high = got.mean - half, got.mean + half
+    return Estimate(got.mean, low, high, confidence, n, unit, "mean; Student t", note)
 
 
 def mean_of_skewed(
@@ -133,7 +136,7 @@ def mean_of_skewed(
     array = clean(values)
     centred = array - plain.value
     m2 = float(np.mean(centred**2))
-    if plain.n < SKEWNESS_FROM or not m2:
+    if plain.n < SKEWNESS_FROM or plain.low is None or not m2:
         return plain
     skew = float(np.mean(centred**3)) / m2**1.5 / math.sqrt(plain.n) or TINY
     t = t_quantile(plain.n - 1, confidence)
@@ -142,7 +145,9 @@ def mean_of_skewed(
         plain.value - 3 / skew * (float(np.cbrt(1 + skew * (end - skew / 6))) - 1) * error
         for end in (-t, t)
     )
-    return replace(plain, low=max(least, low), high=high, method="mean; Hall's transformed t")
+    hall = replace(plain, low=low, high=high, method="mean; Hall's transformed t")
+    bounded = without_wide_interval(hall, float(np.ptp(array)))
+    return bounded if bounded.low is None else replace(bounded, low=max(least, low))
 
 
 def least_of(values: Sequence[float]) -> float:

@@ -35,11 +35,25 @@ class RankTest:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A location shift with its interval; low and high are None when n is too small for one."""
+    """A location shift with its interval; low and high are None when n is too small for one.
+
+    too_wide: the interval reaches far beyond the data (`reach`): only what it excludes counts.
+    """
 
     value: float
     low: float | None
     high: float | None
+    too_wide: bool = False
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Returns whether the interval lies on one side of zero."""
+        return self.low is not None and self.high is not None and self.low * self.high > 0
+
+    @property
+    def without_wide(self) -> Shift:
+        """The shift without an interval that is too wide."""
+        return Shift(self.value, None, None) if self.too_wide else self
 
     def widened(self, factor: float) -> Shift:
         """The shift with both bounds so many times as far from its value."""

@@ -15,7 +15,13 @@ from nephoscope.core.model import Estimate
 from nephoscope.stats.statistics import means
 from nephoscope.stats.statistics.distributions import normal_quantile
 from nephoscope.stats.statistics.estimates import mapped
-from nephoscope.stats.statistics.values import Array, Numbers, Refused
+from nephoscope.stats.statistics.reach import (
+    range_of_differences,
+    range_of_ratios,
+    with_note_of_width,
+    without_wide_interval,
+)
+from nephoscope.stats.statistics.values import Array, Numbers, Refused, finite
 
 
 def ratio_of_means(
@@ -38,7 +44,8 @@ def ratio_of_means(
     note = "" if bounds else "Unbounded: A's mean is not distinguishable from zero (g >= 1)."
     low, high = bounds or (None, None)
     n = int(min(a.size, b.size))
-    return Estimate(over.mean / under.mean, low, high, confidence, n, "ratio", method, note)
+    estimate = Estimate(over.mean / under.mean, low, high, confidence, n, "ratio", method, note)
+    return without_wide_interval(estimate, range_of_ratios(bottom, top))
 
 
 def p_welch(a: Array, b: Array) -> float | None:
@@ -50,19 +57,23 @@ def p_welch(a: Array, b: Array) -> float | None:
 
 
 def log_welch(a: Array, b: Array, confidence: float, widening: float = 1.0) -> Estimate | None:
-    """Ratio of geometric means with Welch's interval of the logarithms."""
+    """Ratio of geometric means with Welch's interval of the logarithms.
+
+    The interval of a few values stays, with a note that they are not enough.
+    """
     values = np.concatenate([a, b])
     if not min(a.size, b.size) >= 2 or not np.all((values > 0) & np.isfinite(values)):
         return None
-    first, second = (means.widened(means.summary(np.log(side)), widening) for side in (a, b))
+    logs = np.log(a), np.log(b)
+    first, second = (means.widened(means.summary(side), widening) for side in logs)
     n = int(min(a.size, b.size))
     if first.s == second.s == 0:
         low = high = second.mean - first.mean
     else:
         low, high = means.welch(first, second).interval(confidence)
-    value = math.exp(second.mean - first.mean)
     method = "ratio of geometric means; Welch's t on logarithms"
-    return Estimate(value, math.exp(low), math.exp(high), confidence, n, "ratio", method)
+    shift = Estimate(second.mean - first.mean, low, high, confidence, n, "ratio", method)
+    return mapped(with_note_of_width(shift, range_of_differences(*logs)), math.exp)
 
 
 def log_t(
@@ -81,9 +92,17 @@ def log_t(
 
 
 def geometric_mean(values: Numbers, *, unit: str, confidence: float = 0.95) -> Estimate:
-    """Geometric mean of values above zero with the t interval of their logarithms."""
-    logs = means.mean_t(np.log(values), unit=unit, confidence=confidence)
-    return mapped(logs, math.exp, method="geometric mean; Student t on logarithms")
+    """Geometric mean of values above zero with the t interval of their logarithms.
+
+    The interval of a few values stays, with a note that they are not enough.
+    """
+    array = np.log(finite(values))
+    whole = means.t_interval(array, unit=unit, confidence=confidence)
+    return mapped(
+        with_note_of_width(whole, float(np.ptp(array))),
+        math.exp,
+        method="geometric mean; Student t on logarithms",
+    )
 
 
 def log_error(estimate: Estimate) -> float:

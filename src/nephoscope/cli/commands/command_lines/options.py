@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from nephoscope.cli.kit.options import FILE, Count, Parsed, duration, option, ratio, repeated
+from nephoscope.cli.kit.options import FILE, Count, Parsed, duration, flag, option, ratio, repeated
 from nephoscope.core.errors import UsageError
 
 _RUNS = Count(1, 1_000_000)
@@ -81,6 +81,11 @@ class CommandOptions:
     )
     maximum_runs: int | None = option(
         "-M --max-runs", _RUNS, "Maximum number of executions of each command."
+    )
+    until_decided: bool = flag(
+        "--until-decided",
+        "Execute several commands until their comparison is decided, at most 1000 rounds; the "
+        "intervals hold at any moment.",
     )
     setup: str | None = option(
         "-s --setup", "CMD", "Command that runs before the executions of each trial."

@@ -17,6 +17,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import yamltext
 from nephoscope.measure import plans
 from nephoscope.measure.plans.files.load import from_values
+from nephoscope.measure.plans.model import ROUNDS_TO_DECIDE
 from nephoscope.measure.plans.survey import place_of_set
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
@@ -89,6 +90,8 @@ def plan_of(
     """
     params = {name: yamltext.parse_scalar(text) for name, text in sets.items()}
     repeat, runs = _repetition(options)
+    if options.until_decided:
+        repeat = _until_decided(options, lines, repeat)
     common = _common_params(options)
     entries = [
         {
@@ -221,6 +224,18 @@ def _repetition(options: CommandOptions) -> tuple[dict[str, int], dict[str, int]
         last = max(first, min(MAX_ROUNDS, most // runs["minimum_runs"]))
         runs["maximum_runs"] = max(runs["minimum_runs"], most // last)
     return {"min": first, "max": last}, runs
+
+
+def _until_decided(
+    options: CommandOptions, lines: Sequence[CommandLine], repeat: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the rounds of a plan that goes on until the comparison is decided."""
+    if len(lines) < 2:
+        raise UsageError("--until-decided compares commands.", "Give a second --command.")
+    if options.runs is not None:
+        raise UsageError("--runs is the exact number.", "Omit --until-decided.")
+    limit = {} if options.maximum_runs is not None else {"max": ROUNDS_TO_DECIDE}
+    return {**repeat, **limit, "until": "decided"}
 
 
 def _common_params(options: CommandOptions) -> dict[str, Any]:

@@ -30,9 +30,9 @@ LOST_AFTER = 3
 class Outcome:
     """How an alternative ended.
 
-    word: converged, measured (nothing to converge on, or as often as a nested design says),
-    noise_known, max_reached, budget, refused, no_valid, target_lost. n: valid trials. needed: the
-    least number asked for. reason: one sentence.
+    word: converged, decided, measured (nothing to converge on, or as often as a nested design
+    says), noise_known, max_reached, budget, refused, no_valid, target_lost. n: valid trials.
+    needed: the least number asked for. reason: one sentence.
     """
 
     setting: int
@@ -137,8 +137,13 @@ class Alternative:
         )
 
 
-def judge(alternative: Alternative, confidence: float, *, nested: bool = False) -> None:
-    """Ends the alternative if there is a reason to; see `Outcome.word`."""
+def judge(
+    alternative: Alternative, confidence: float, *, nested: bool = False, by_width: bool = True
+) -> None:
+    """Ends the alternative if there is a reason to; see `Outcome.word`.
+
+    by_width: whether it is one that its interval is narrow enough.
+    """
     tail = alternative.last_failures[-REFUSED_AFTER:]
     if len(tail) == REFUSED_AFTER and tail[0] and len(set(tail)) == 1:
         alternative.stop(
@@ -154,11 +159,15 @@ def judge(alternative: Alternative, confidence: float, *, nested: bool = False) 
     elif not alternative.values:
         if alternative.has_enough:
             alternative.stop("measured", f"n = {alternative.valid}")
-    elif alternative.valid != alternative.judged_at and stopping.due(
-        alternative.valid,
-        n_min=alternative.repeat.min,
-        n_max=alternative.repeat.max,
-        look_every=alternative.repeat.look_every,
+    elif (
+        by_width
+        and alternative.valid != alternative.judged_at
+        and stopping.due(
+            alternative.valid,
+            n_min=alternative.repeat.min,
+            n_max=alternative.repeat.max,
+            look_every=alternative.repeat.look_every,
+        )
     ):
         alternative.judged_at = alternative.valid
         _judge_intervals(alternative, confidence)

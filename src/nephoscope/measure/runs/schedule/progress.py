@@ -15,7 +15,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Setting, TrialRecord
 from nephoscope.measure.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.measure.plans.estimate import money_spent
-from nephoscope.measure.runs.schedule import allocation
+from nephoscope.measure.runs.schedule import allocation, deciding
 from nephoscope.measure.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, judge
 from nephoscope.measure.runs.schedule.headline import Row, headline_metrics, headline_values
 
@@ -49,6 +49,7 @@ class Progress:
                 alternative = Alternative(setting, target, repeat, metrics)
                 self._all[alternative.pair] = alternative
         self._baselines = baseline_of(plan, settings)
+        self._partners = deciding.partners_of(plan, settings)
         self._budget_s = budget_s(plan)
         self._budget_text = budget_text(plan)
         self.spent_s = 0.0
@@ -244,13 +245,34 @@ class Progress:
     def end_round(self) -> list[Outcome]:
         """Looks at every alternative that goes on; returns what ended since the last call."""
         ended = []
+        self._decide()
+        compared = {*self._partners, *self._partners.values()}
         for alternative in self._all.values():
             if alternative.outcome is None:
-                judge(alternative, self._plan.confidence, nested=self._plan.design.nest is not None)
+                judge(
+                    alternative,
+                    self._plan.confidence,
+                    nested=self._plan.design.nest is not None,
+                    by_width=alternative.pair not in compared,
+                )
             if alternative.outcome is not None and alternative.pair not in self._reported:
                 self._reported.add(alternative.pair)
                 ended.append(alternative.outcome)
         return ended
+
+    def _decide(self) -> None:
+        """Ends the alternatives whose comparison is decided, and what nothing is compared with any
+        more."""
+        metrics = max((len(self._all[pair].metrics) for pair in self._partners), default=1)
+        rules = deciding.Rules.of(self._plan, len(self._partners), metrics)
+        for pair, partner in self._partners.items():
+            sides = self._all[pair], self._all[partner]
+            if sides[0].outcome is None and (reason := deciding.decide(*sides, rules)):
+                sides[0].stop("decided", reason)
+        for partner in dict.fromkeys(self._partners.values()):
+            own = [pair for pair, known in self._partners.items() if known == partner]
+            if self._all[partner].outcome is None and all(self._all[pair].outcome for pair in own):
+                self._all[partner].stop("decided", "no comparison with it is open")
 
     def outcomes(self) -> list[Outcome]:
         """Returns how each alternative ended so far, in the plan's order."""

@@ -1,0 +1,101 @@
+"""The public statistics of one's own numbers: `from nephoscope.stats import median, ratio`.
+
+Arrays in, results out: the same intervals and verdicts that results of runs have. Values are one a
+repetition, in order of execution; a timeout is +inf. Failures are raised as `Refused`, whose text
+says why and what it would take.
+
+    from nephoscope.stats import median, ratio
+
+    median([102, 98, 101, 97, 103, 99], unit="ms")
+    ratio(before, after, better="lower").verdict.sentence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from nephoscope.core.model import Better, Estimate
+from nephoscope.stats import compare
+from nephoscope.stats.compare import MARGIN, TwoSampleComparison
+from nephoscope.stats.statistics import estimates, means
+from nephoscope.stats.statistics.dependence import ASSUMED, INDEPENDENT
+from nephoscope.stats.statistics.values import Numbers, Refused, clean, finite
+
+Direction = Literal["lower", "higher", "none"]
+LEAST_GROUPS = 3
+
+
+def median(
+    values: Numbers, *, unit: str = "none", confidence: float = 0.95, independent: bool = False
+) -> Estimate:
+    """Returns the median with its interval, as wide as the dependence of the values requires.
+
+    independent: the values cannot depend on each other, such as replications of a simulation.
+    """
+    prior = INDEPENDENT if independent else ASSUMED
+    return estimates.median(values, unit=unit, confidence=confidence, prior=prior)
+
+
+def ratio(
+    a: Numbers,
+    b: Numbers,
+    *,
+    better: Direction,
+    margin: float = MARGIN,
+    unit: str = "none",
+    confidence: float = 0.95,
+    independent: bool = False,
+) -> TwoSampleComparison:
+    """Returns b against a, two unpaired samples: ratio b / a with its interval, and a verdict.
+
+    better: which values are good. margin: ratio up to which a difference does not matter.
+    """
+    return compare.independent(
+        a,
+        b,
+        better=Better(better),
+        margin=margin,
+        unit=unit,
+        confidence=confidence,
+        replications=independent,
+    )
+
+
+def paired(
+    a: Numbers,
+    b: Numbers,
+    *,
+    better: Direction,
+    margin: float = MARGIN,
+    unit: str = "none",
+    confidence: float = 0.95,
+    independent: bool = False,
+) -> TwoSampleComparison:
+    """As `ratio`, of values that were taken in the same rounds: a[i] with b[i]."""
+    return compare.paired(
+        a,
+        b,
+        better=Better(better),
+        margin=margin,
+        unit=unit,
+        confidence=confidence,
+        replications=independent,
+    )
+
+
+def nested(groups: Sequence[Numbers], *, unit: str = "none", confidence: float = 0.95) -> Estimate:
+    """Returns the mean over groups, such as instances, whose repetitions are no repetitions of it.
+
+    The interval is Student's of the means of the groups: n is their number. Raises Refused below
+    three groups.
+    """
+    if len(groups) < LEAST_GROUPS:
+        raise Refused(
+            f"{len(groups)} groups are too few for an interval of the mean over groups; "
+            f"measure at least {LEAST_GROUPS}."
+        )
+    centres = np.array([float(finite(clean(group)).mean()) for group in groups])
+    return means.mean_t(centres, unit=unit, confidence=confidence)
