@@ -59,20 +59,22 @@ class AfterSleeps:
     unseen_ratio: float = 1.0
 
 
-def look(windows: Iterable[ObservationWindow], period_ns: float, lengths_ns: Array) -> AfterSleeps:
+def observe(
+    windows: Iterable[ObservationWindow], period_ns: float, lengths_ns: Array
+) -> AfterSleeps:
     """Returns what the windows with sleeps tell, about gaps of this period and these lengths."""
-    found = [
+    counted = [
         _of_loop(loop, window, period_ns, lengths_ns) for window in windows for loop in window.loops
     ]
     return AfterSleeps(
-        on_time=sum(one.on_time for one in found),
-        delayed=sum(one.delayed for one in found),
-        continued=sum(one.continued for one in found),
-        moved=sum(one.moved for one in found),
-        late=sum(one.late for one in found),
-        at_once=sum(one.at_once for one in found),
-        seen=sum(one.seen for one in found),
-        unseen_ratio=math.prod(one.unseen_ratio for one in found),
+        on_time=sum(counts.on_time for counts in counted),
+        delayed=sum(counts.delayed for counts in counted),
+        continued=sum(counts.continued for counts in counted),
+        moved=sum(counts.moved for counts in counted),
+        late=sum(counts.late for counts in counted),
+        at_once=sum(counts.at_once for counts in counted),
+        seen=sum(counts.seen for counts in counted),
+        unseen_ratio=math.prod(counts.unseen_ratio for counts in counted),
     )
 
 
@@ -132,6 +134,6 @@ def _is_taken(moment_ns: float, gap: Gap, period_ns: float, least_ns: float) -> 
 
 def _with_next(sleeps: Sequence[Gap], end_ns: float) -> Iterable[tuple[Gap, float]]:
     """Yields each sleep with the start of the next one, the last with the end of the window."""
-    yield from ((one, float(following.start_ns)) for one, following in pairwise(sleeps))
+    yield from ((sleep, float(after.start_ns)) for sleep, after in pairwise(sleeps))
     if sleeps:
         yield sleeps[-1], end_ns

@@ -129,7 +129,7 @@ def _weighed(
     lengths_ns = np.array(
         [gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)]
     )
-    slept = after_sleeps.look(of_kind(windows, "sleeping"), starts.period_ns, lengths_ns)
+    slept = after_sleeps.observe(of_kind(windows, "sleeping"), starts.period_ns, lengths_ns)
     gap_ns = replenishments.median_by_time(lengths_ns)
     tick_ns, ticks = _against_ticks(of_kind(windows, "several"), gap_ns)
     inexact_ends = 1 - (0.0 if ends is None else ends.exact)
@@ -264,10 +264,10 @@ def _are_stopped_at_once(window: ObservationWindow) -> bool:
     return float(np.mean(together)) > _MOST
 
 
-def _hand_overs(one: Sequence[Gap], other: Sequence[Gap]) -> Array:
+def _hand_overs(first: Sequence[Gap], second: Sequence[Gap]) -> Array:
     """Moments at which one program lost the CPU to the other: the scheduler did that, at a tick."""
-    starts = np.array([float(gap.start_ns) for gaps in (one, other) for gap in gaps])
-    ends = np.array([gap.end_ns for gaps in (other, one) for gap in gaps])
+    starts = np.array([float(gap.start_ns) for gaps in (first, second) for gap in gaps])
+    ends = np.array([gap.end_ns for gaps in (second, first) for gap in gaps])
     if not starts.size:
         return starts
     since = ends[None, :] - starts[:, None]
