@@ -15,6 +15,7 @@ from nephoscope.features.compaction.feature import COMPACTION
 from nephoscope.features.comparison.feature import COMPARISON
 from nephoscope.features.cost.feature import COST
 from nephoscope.features.crosscheck.feature import CROSS_CHECK
+from nephoscope.features.duet.feature import DUET
 from nephoscope.features.experiments.feature import EXPERIMENT
 from nephoscope.features.fleet.feature import FLEET
 from nephoscope.features.history.feature import HISTORY
@@ -38,6 +39,7 @@ from nephoscope.serve.feature import SERVE
 FEATURES: tuple[Feature, ...] = (
     MEASURING,
     MACHINE,
+    DUET,
     EXPERIMENT,
     CLIENT_SERVER,
     LIMITS,

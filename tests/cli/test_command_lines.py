@@ -134,6 +134,13 @@ def test_numbers_of_executions_become_rounds(
         ({"commands": ("true",), "outputs": ("out",)}, "Write ./out"),
         ({"commands": ("true",), "runs": 5, "minimum_runs": 2}, "Omit --min-runs"),
         ({"commands": ("true",), "minimum_runs": 5, "maximum_runs": 2}, "less than"),
+        ({"duet": ("a", "b"), "commands": ("c",)}, "--duet and --command exclude each other"),
+        ({"duet": ("{n}", "b"), "lists": (("n", "1"),)}, "--duet and --parameter-list exclude"),
+        ({"duet": ("{n}", "b"), "scan": ("n", "1", "2")}, "--duet and --parameter-scan exclude"),
+        ({"duet": ("a", "b"), "figures": ("x=(.)",)}, "--duet and --figure exclude each other"),
+        ({"duet": ("a", "b"), "until_decided": True}, "--duet and --until-decided exclude"),
+        ({"duet": ("a", "b"), "prepare": ("a",) * 3}, "3 times for 2 commands"),
+        ({"duet": ("a", "")}, "--duet is empty"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_one_sentence(
@@ -143,6 +150,28 @@ def test_what_cannot_be_measured_is_refused_in_one_sentence(
         planned(**options)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_duet_is_one_entry_with_the_parameters_of_both() -> None:
+    lines, made = planned(
+        duet=("old/app 'a b'", "new/app"),
+        names=("old",),
+        prepare=("sync", "true"),
+        outputs=("./1", "./2"),
+        setup="make all",
+        runs=25,
+    )
+    assert [line.label for line in lines] == ["old", "new/app"]
+    (own,) = params(made)
+    assert made.benchmarks[0].benchmark == "command.duet"
+    assert not made.design.baseline
+    assert (own["argv"], own["second_argv"]) == (["old/app", "a b"], ["new/app"])
+    assert (own["label"], own["second_label"]) == ("old", "new/app")
+    assert (own["prepare"], own["second_prepare"]) == (["sync"], ["true"])
+    assert (own["output"], own["second_output"]) == ("./1", "./2")
+    assert own["setup"] == ["make", "all"]
+    # Each trial has two windows, of which each executes both commands.
+    assert (made.repeat.min, own["minimum_runs"]) == (13, 1)
 
 
 def test_the_export_has_hyperfines_keys() -> None:

@@ -143,3 +143,42 @@ def test_commands_with_quotes_and_wildcards(ask: Asking) -> None:
     ask(pipe, code=3).says(r"--shell")
     ask(pipe.replace("bench", "bench -S sh")).says("1 valid trial")
     ask(f"nephoscope bench {ONCE} -S sh --command 'kill -9 $$'", code=3).says("by signal 9")
+
+
+@pytest.mark.alone
+def test_is_the_new_version_slower_on_a_runner_that_others_disturb(ask: Asking) -> None:
+    """My runner is noisy: does the new version take a fifth more time, and is that a failure?"""
+    bench = "nephoscope bench --duet 'sleep 0.05' 'sleep 0.06' -n old -n new -r 14 -w 0"
+    answer = ask(f"{bench} --fail-on worse", code=1)
+    answer.says(r"old is 1\.[12]\d* \[1\.\d+, 1\.\d+\] times as fast as new: FASTER\.")
+    answer.says(r"--fail-on worse: failed, by 1 of 1 command: new worse \(\+[12]\d")
+    shown = ask("nephoscope show")
+    shown.says(r"new is worse than old: \+[12]\d.* \[.*\] at 95 %, all of it beyond the margin")
+    (duet,) = ask("nephoscope show --json").json()["duet"]["duets"]
+    assert 1.1 < duet["comparison"]["ratio"]["value"] < 1.3
+    ask("nephoscope show --full-report").says(r"Both commands ran at the same time, each on \d")
+
+    ask(f"{bench.replace('0.06', '0.05')} --fail-on worse").says("passed, by none of 1 command")
+    ask("nephoscope bench --duet true true --command true", code=2).says(
+        "--duet and --command exclude each other. Write the two commands after --duet."
+    )
+    ask("nephoscope bench --command true --fail-on worse", code=2).says("Write a second --command")
+    ask(f"{bench} -M 8 --fail-on worse", code=2)
+    plan = {
+        "name": "versions",
+        "repeat": {"min": 8, "max": 8},
+        "warmup": 0,
+        "benchmarks": [
+            {
+                "benchmark": "command.duet",
+                "params": {
+                    "argv": ["sleep", "0.05"],
+                    "second_argv": ["sleep", "0.1"],
+                    "second_label": "longer",
+                    "duration_ns": "1ms",
+                },
+            }
+        ],
+    }
+    ask.write("plan.json", json.dumps(plan))
+    ask("nephoscope run plan.json").says(r"longer is worse than A: (\+\d\d|×[12])")

@@ -16,6 +16,7 @@ from tests.results import isolated
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 
 from nephoscope import catalog
+from nephoscope.catalog import DUET
 from nephoscope.core.model import Sample, Setting, Shape
 from nephoscope.features.balance.plan import BalanceRequest, plan_balance
 from nephoscope.features.compaction.compact import Policy, compact
@@ -40,6 +41,8 @@ def anything(setting: Setting, number: int, target: str) -> Sequence[Sample]:
             value = DRAWN_SHARE + number / 100
         if metric.shape is Shape.SCALAR:
             own = {"kind": "any"} if metric.id == "errors_count" else {}
+            if setting.benchmark == DUET and not metric.id.endswith("_ratio"):
+                own = {"label": "A"}
             found.append(Sample(metric.id, value, factors=own))
         elif metric.shape is Shape.HISTOGRAM:
             found += [Sample(metric.id, value * (1 + step / 9), 20) for step in range(9)]
@@ -65,6 +68,10 @@ PLANS: Mapping[str, str] = {
     "one benchmark": plan_text("{benchmark: cpu.hash}", name="bench-cpu-hash"),
     "command": plan_text(
         '{benchmark: command, factors: {argv: [["true"], ["sleep", "0"]]}}', name="bench-command"
+    ),
+    "duet": plan_text(
+        '{benchmark: command.duet, params: {argv: ["true"], second_argv: ["sleep", "0"]}}',
+        name="bench-duet",
     ),
     "factors": plan_text("{benchmark: cpu.hash, factors: {threads: [1, 2]}}"),
     "two targets": TWO_TARGETS,

@@ -169,7 +169,7 @@ class BenchmarkSpec:
 
         A command may name relative paths in any of its words.
         """
-        if self.id == COMMAND:
+        if self.id in (COMMAND, DUET):
             return not str(params.get("working_directory", "")).startswith("/")
         paths = (str(params.get(param.id, "")) for param in self.params if param.is_path)
         return any(path and not path.startswith("/") for path in paths)
@@ -214,6 +214,9 @@ SIMULATED = "sim."
 
 COMMAND = "command"
 """Executes a program of the user."""
+
+DUET = "command.duet"
+"""Executes two programs of the user at the same time."""
 
 ANSWERED = (CPU_GAPS, FINGERPRINT, "null")
 """What a simulated machine answers in place of the probe."""

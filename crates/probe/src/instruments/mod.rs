@@ -6,6 +6,7 @@ use serde_json::Value;
 
 mod app_lzma;
 mod command;
+mod command_duet;
 mod cpu_gaps;
 mod cpu_hash;
 mod cpu_pi;
@@ -101,6 +102,7 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(http_serve::serve), ..instrument!(http_serve) },
     instrument!(kv_load),
     instrument!(command),
+    instrument!(command_duet),
     instrument!(load_cpu),
     instrument!(load_memory),
     instrument!(load_cache),

@@ -17,8 +17,6 @@ from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.catalog import BenchmarkSpec, Catalog
-    from nephoscope.cli.commands.command_lines.executions import Executions
-    from nephoscope.cli.commands.command_lines.plan import CommandLine
     from nephoscope.measure.plans import Plan
 
 DEFAULT_BUDGET_S = 10.0
@@ -76,9 +74,18 @@ def bench(args: _BenchArguments) -> int:
     \b
     nephoscope bench --command 'grep -r foo src' --command 'rg foo src'
     nephoscope bench -L n 1,2,4 -p 'make clean' --command 'make -j {n}'
+
+    With --duet, measures two command lines at the same time, each on half of the CPUs, which
+    they exchange: what slows the machine slows both, and differences of a few percent are found
+    on a shared or noisy machine.
+
+    \b
+    nephoscope bench --duet 'old/app input' 'new/app input' --fail-on worse
     """
-    if args.command_lines.commands:
+    if args.command_lines.texts:
+        option = args.command_lines.option
         _refuse_with_command(
+            option,
             benchmark=args.benchmark,
             peer=args.peer,
             client=args.client,
@@ -86,7 +93,7 @@ def bench(args: _BenchArguments) -> int:
         )
         if len(args.targets) > 1:
             raise UsageError(
-                "--command takes one --target.",
+                f"{option} takes one --target.",
                 "Write a plan with the benchmark `command` on both targets, and run it.",
             )
         target = args.targets[0] if args.targets else "local"
@@ -102,7 +109,7 @@ def bench(args: _BenchArguments) -> int:
         )
     if unused := given_options():
         raise UsageError(
-            f"Without --command, there is no command line for {', '.join(unused)}.",
+            f"Without --command or --duet, there is no command line for {', '.join(unused)}.",
             "Write --command 'PROGRAM ARGUMENTS'; --repetitions sets the number of "
             "rounds of a benchmark.",
         )
@@ -212,17 +219,22 @@ def _default_budget_s(plan: Plan, known: Catalog) -> float:
 
 
 def _refuse_with_command(
-    *, benchmark: str | None, peer: str | None, client: str | None, repetitions: int | None
+    option: str,
+    *,
+    benchmark: str | None,
+    peer: str | None,
+    client: str | None,
+    repetitions: int | None,
 ) -> None:
-    """Raises UsageError for what has no meaning with --command."""
+    """Raises UsageError for what has no meaning with command lines, which `option` gives."""
     for name, value, hint in (
-        ("ID", benchmark, "Omit ID, or --command."),
+        ("ID", benchmark, f"Omit ID, or {option}."),
         ("--peer", peer, "Omit --peer."),
         ("--client", client, "Omit --client."),
         ("--repetitions", repetitions, "Write --runs for the number of executions."),
     ):
         if value is not None:
-            raise UsageError(f"--command and {name} exclude each other.", hint)
+            raise UsageError(f"{option} and {name} exclude each other.", hint)
 
 
 def _bench_commands(
@@ -236,11 +248,13 @@ def _bench_commands(
     as_json: bool,
 ) -> int:
     """Measures the command lines; 3 where one of them has no result."""
-    from nephoscope.cli.commands.command_lines import executions, plan, text
+    from nephoscope.cli.commands.command_lines import executions, failing, plan, text
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
     lines = plan.expand_commands(command_options)
+    if command_options.fail_on:
+        failing.require_several(lines)
     wanted = plan.plan_of(command_options, lines, values, parse(target), budget_s=budget, seed=seed)
     for line in () if command_options.shell else lines:
         if part := plan.shell_syntax(line.text):
@@ -260,16 +274,11 @@ def _bench_commands(
     )
     if command_options.export_json is not None:
         executions.write(command_options.export_json, lines, by_label)
-    return _report_failures(lines, by_label) or code
+    code = executions.report_failures(lines, by_label) or code
+    if code or not command_options.fail_on:
+        return code
+    from nephoscope.results import analyse_run
 
-
-def _report_failures(lines: Sequence[CommandLine], by_label: dict[str, Executions]) -> int:
-    """0, or 3 with a sentence for each command that has no result."""
-    code = 0
-    for line in lines:
-        own = by_label.get(line.label)
-        if own is None or not own.wall_ns:
-            reason = own.failed_trials[0] if own and own.failed_trials else "it was not measured."
-            output.warn(f"{line.label}: {reason}")
-            code = measuring.NOTHING_VALID
-    return code
+    outcome = failing.check(analyse_run.build(run), lines, command_options.fail_on)
+    output.warn(outcome.sentence)
+    return outcome.exit_code

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import VerdictWord
-from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.stats.compare import TwoSampleComparison, error_shares
 from nephoscope.stats.verdicts import change
@@ -48,31 +47,62 @@ def check(
             f"--fail-on: {', '.join(missing)} of --metric was not compared.",
             "The sides have no such metric in common; `nephoscope show RUN` lists the metrics.",
         )
+    return judge(
+        [(line.label or line.metric, line.comparison) for line in lines],
+        [line.is_headline for line in lines],
+        conditions,
+        rules.confidence,
+        "metric",
+        "select fewer metrics with --metric",
+    )
+
+
+def judge(
+    named: Sequence[tuple[str, TwoSampleComparison]],
+    headline: Sequence[bool],
+    conditions: Sequence[str],
+    confidence: float,
+    unit: str,
+    remedy: str,
+) -> FailOnOutcome:
+    """Returns the outcome of comparisons with their names.
+
+    headline: of each, whether half of the error rate is for it. unit: what is counted, such as
+    'metric'. remedy: what to do besides measuring more where too much was asked. Raises UsageError
+    where there are too few repetitions for a verdict.
+    """
     if "undecided" not in conditions:
-        _require_power(lines, rules)
+        _require_power([own for _, own in named], headline, confidence, unit, remedy)
     words = frozenset().union(*(CONDITIONS[condition] for condition in conditions))
-    failing = [line for line in lines if line.comparison.verdict.word in words]
+    failing = [(name, own) for name, own in named if own.verdict.word in words]
     option = " ".join(f"--fail-on {condition}" for condition in dict.fromkeys(conditions))
-    total = f"{len(lines)} metric{'s'[: len(lines) > 1]}"
+    total = f"{len(named)} {unit}{'s'[: len(named) > 1]}"
     if not failing:
         return FailOnOutcome(0, f"{option}: passed, by none of {total}.")
-    named = ", ".join(map(_named, failing[:_NAMED]))
+    words_of = ", ".join(_named(name, own) for name, own in failing[:_NAMED])
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
-    return FailOnOutcome(FAILED, f"{option}: failed, by {len(failing)} of {total}: {named}{more}.")
+    return FailOnOutcome(
+        FAILED, f"{option}: failed, by {len(failing)} of {total}: {words_of}{more}."
+    )
 
 
-def _named(line: Compared) -> str:
-    comparison = line.comparison
+def _named(name: str, comparison: TwoSampleComparison) -> str:
     size = f" ({change(comparison.ratio.value)})" if comparison.ratio is not None else ""
-    return f"{line.label or line.metric} {comparison.verdict.word}{size}"
+    return f"{name} {comparison.verdict.word}{size}"
 
 
-def _require_power(lines: Sequence[Compared], rules: ComparisonRules) -> None:
+def _require_power(
+    comparisons: Sequence[TwoSampleComparison],
+    headline: Sequence[bool],
+    confidence: float,
+    unit: str,
+    remedy: str,
+) -> None:
     """Raises UsageError where no p-value could be small enough after Holm's correction."""
-    with_p = [line for line in lines if line.comparison.p is not None]
-    tested = [line.comparison for line in with_p]
-    shares = error_shares([line.is_headline for line in with_p])
-    alpha = 1 - rules.confidence
+    places = [i for i, comparison in enumerate(comparisons) if comparison.p is not None]
+    tested = [comparisons[i] for i in places]
+    shares = error_shares([headline[i] for i in places])
+    alpha = 1 - confidence
     smallest = (
         (_smallest_p(comparison), share) for comparison, share in zip(tested, shares, strict=True)
     )
@@ -80,11 +110,11 @@ def _require_power(lines: Sequence[Compared], rules: ComparisonRules) -> None:
         return
     needed = math.ceil(1 + math.log2(1 / max(shares) / alpha))
     most = max(min(comparison.n_a, comparison.n_b) for comparison in tested)
-    count = f"{len(tested)} metric{'s'[: len(tested) > 1]}"
+    count = f"{len(tested)} {unit}{'s'[: len(tested) > 1]}"
     raise UsageError(
         f"--fail-on: {most} repetitions cannot show a difference among {count} at "
-        f"{rules.confidence * 100:g} %.",
-        f"Measure at least {needed} repetitions a side, or select fewer metrics with --metric.",
+        f"{confidence * 100:g} %.",
+        f"Measure at least {needed} repetitions a side, or {remedy}.",
     )
 
 

@@ -27,6 +27,8 @@ const STACK_BYTES: usize = 64 << 10;
 /// What one execution took.
 #[derive(Clone, Copy, Debug)]
 pub struct Execution {
+    /// When it was started, on the monotonic clock.
+    pub started_ns: u64,
     pub wall_ns: u64,
     pub user_ns: u64,
     pub system_ns: u64,
@@ -110,6 +112,7 @@ impl Executor {
         let wall_ns = clock::monotonic_ns() - started_ns;
         let (status, usage) = waited.inspect_err(|_| kill(child))?;
         Ok(Execution {
+            started_ns,
             wall_ns,
             user_ns: clock::of_timeval_ns(usage.ru_utime),
             system_ns: clock::of_timeval_ns(usage.ru_stime),

@@ -25,6 +25,11 @@ struct Texts {
     pointers: Vec<*const c_char>,
 }
 
+// SAFETY: the pointers are into texts on the heap, which this value owns and nobody changes.
+unsafe impl Send for Texts {}
+// SAFETY: as above.
+unsafe impl Sync for Texts {}
+
 impl Texts {
     fn new(owned: Vec<CString>) -> Self {
         let mut pointers: Vec<_> = owned.iter().map(|text| text.as_ptr()).collect();

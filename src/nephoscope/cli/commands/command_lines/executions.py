@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nephoscope.catalog import DUET
 from nephoscope.cli.commands.command_lines.plan import LABEL, CommandLine
+from nephoscope.cli.kit import output
+from nephoscope.cli.kit.measuring import NOTHING_VALID
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialStatus
 
@@ -40,16 +43,36 @@ def by_label(run: StoredRun) -> dict[str, Executions]:
     """Returns the executions of the measured rounds; label -> its executions."""
     by_name: dict[str, Executions] = {}
     for record in sorted(run.records(), key=lambda record: record.position):
-        own = by_name.setdefault(str(record.params.get(LABEL, "")), Executions())
-        if record.key.round < 1:
-            continue
-        if record.status is not TrialStatus.VALID:
-            own.failed_trials += record.reasons[:1]
-            continue
-        columns = record.documents[DOCUMENT]
-        for name in COLUMNS:
-            getattr(own, name).extend(columns[name])
+        labels = [str(record.params.get(LABEL, ""))]
+        if is_duet := record.benchmark == DUET:
+            labels.append(str(record.params.get(f"second_{LABEL}", "")))
+        for label in labels:
+            own = by_name.setdefault(label, Executions())
+            if record.key.round < 1:
+                continue
+            if record.status is not TrialStatus.VALID:
+                own.failed_trials += record.reasons[:1]
+                continue
+            document = record.documents[DOCUMENT]
+            columns = document[label] if is_duet else document
+            for name in COLUMNS:
+                getattr(own, name).extend(columns[name])
     return by_name
+
+
+def report_failures(lines: Sequence[CommandLine], of_label: Mapping[str, Executions]) -> int:
+    """Returns 0, or 3 with a sentence for each command that has no result."""
+    sentences = []
+    for line in lines:
+        own = of_label.get(line.label)
+        if own is None or not own.wall_ns:
+            reason = own.failed_trials[0] if own and own.failed_trials else "it was not measured."
+            # The trial of a duet is of both commands, and its reason names the one that failed.
+            is_named = any(f": {label}: " in reason for label in of_label)
+            sentences.append(reason if is_named else f"{line.label}: {reason}")
+    for sentence in dict.fromkeys(sentences):
+        output.warn(sentence)
+    return NOTHING_VALID if sentences else 0
 
 
 def document(

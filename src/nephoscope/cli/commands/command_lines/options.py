@@ -52,8 +52,14 @@ class CommandOptions:
     commands: tuple[str, ...] = repeated(
         "--command", "CMD", "Command line to measure instead of ID."
     )
+    duet: tuple[str, str] | None = option(
+        "--duet",
+        "CMD CMD",
+        "Two command lines to measure instead of ID, at the same time on equal CPUs.",
+        type=(str, str),
+    )
     names: tuple[str, ...] = repeated(
-        "-n --command-name", "NAME", "Name of a command in results, in the order of --command."
+        "-n --command-name", "NAME", "Name of a command in results, in the order of the commands."
     )
     lists: tuple[tuple[str, str], ...] = option(
         "-L --parameter-list",
@@ -151,9 +157,24 @@ class CommandOptions:
         "Largest relative difference that counts as equivalent.",
         default="3%",
     )
+    fail_on: tuple[str, ...] = repeated(
+        "--fail-on",
+        click.Choice(["worse", "different", "undecided"]),
+        "Exit with code 1 if any command has this verdict against the first one.",
+    )
     export_json: Path | None = option(
         "--export-json", FILE, "Write the executions to FILE, in hyperfine's format."
     )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Returns the command lines to measure."""
+        return self.commands or self.duet or ()
+
+    @property
+    def option(self) -> str:
+        """Returns the option that gives the command lines."""
+        return "--command" if self.duet is None else "--duet"
 
 
 def given_options() -> list[str]:

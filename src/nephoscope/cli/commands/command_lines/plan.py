@@ -7,7 +7,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -21,7 +21,6 @@ from nephoscope.measure.plans.model import ROUNDS_TO_DECIDE
 from nephoscope.measure.plans.survey import place_of_set
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
-BENCHMARK = "command"
 LABEL = "label"
 """The parameter that tells the commands of one plan apart."""
 
@@ -50,21 +49,22 @@ class CommandLine:
 
 def expand_commands(options: CommandOptions) -> list[CommandLine]:
     """Returns each command with each combination of parameter values, in the order options."""
-    if len(options.names) > len(options.commands):
+    if len(options.names) > len(options.texts):
         raise UsageError(
-            f"There are {len(options.names)} names for {len(options.commands)} commands.",
-            "Write --command-name at most once for each --command.",
+            f"There are {len(options.names)} names for {len(options.texts)} commands.",
+            "Write --command-name at most once for each command.",
         )
     combinations = list(_combinations(options))
-    if len(options.commands) * len(combinations) > _MAX_COMMANDS:
+    if len(options.texts) * len(combinations) > _MAX_COMMANDS:
         raise UsageError(
-            f"These are {len(options.commands) * len(combinations)} commands; more than "
+            f"These are {len(options.texts) * len(combinations)} commands; more than "
             f"{_MAX_COMMANDS} are not run.",
             "Use fewer parameter values.",
         )
+    _check_duet(options)
     lines: list[CommandLine] = []
     labels: set[str] = set()
-    for number, template in enumerate(options.commands):
+    for number, template in enumerate(options.texts):
         for values in combinations:
             text = _filled(template, values)
             name = options.names[number] if number < len(options.names) else template
@@ -89,21 +89,25 @@ def plan_of(
     split into words, PlanError for a parameter that does not exist or is out of bounds.
     """
     params = {name: yamltext.parse_scalar(text) for name, text in sets.items()}
-    repeat, runs = _repetition(options)
+    is_duet = options.duet is not None
+    repeat, runs = _repetition(_halved(options) if is_duet else options)
+    if is_duet and "maximum_runs" in runs:
+        runs["duration_ns"] = 0  # one pair of windows
     if options.until_decided:
         repeat = _until_decided(options, lines, repeat)
     common = _common_params(options)
+    own = [_own_params(options, line) for line in lines]
     entries = [
         {
-            "benchmark": BENCHMARK,
-            "params": {**common, **runs, **_own_params(options, line), **params},
+            "benchmark": catalog.DUET if is_duet else catalog.COMMAND,
+            "params": {**common, **runs, **of_entry, **params},
             "timeout": options.timeout_s,
         }
-        for line in lines
+        for of_entry in ([_joined(*own)] if is_duet else own)
     ]
     several = len(lines) > 1
     values: dict[str, Any] = {
-        "name": "bench-command",
+        "name": "bench-duet" if is_duet else "bench-command",
         "question": (
             "Which command takes less time, and by how much?"
             if several
@@ -119,7 +123,7 @@ def plan_of(
         "budget": budget_s,
         "seed": seed,
     }
-    if several:
+    if several and not is_duet:
         values["design"] = {"baseline": {LABEL: lines[0].label}}
     return from_values(values, catalog.load(), place_of_set(sets))
 
@@ -130,6 +134,42 @@ def shell_syntax(text: str) -> str:
         if _OF_SHELL.match(word) and not word.startswith("-"):
             return word
     return ""
+
+
+def _check_duet(options: CommandOptions) -> None:
+    """Raises UsageError for what has no meaning with --duet."""
+    if options.duet is None:
+        return
+    for name, is_given, hint in (
+        ("--command", bool(options.commands), "Write the two commands after --duet."),
+        ("--parameter-list", bool(options.lists), "Write the values into both commands."),
+        ("--parameter-scan", options.scan is not None, "Write the values into both commands."),
+        ("--figure", bool(options.figures), "Measure figures with --command."),
+        ("--until-decided", options.until_decided, "Limit the time with --budget."),
+    ):
+        if is_given:
+            raise UsageError(f"--duet and {name} exclude each other.", hint)
+
+
+def _halved(options: CommandOptions) -> CommandOptions:
+    """Returns the options with half of the executions: those of one window of a duet's trial."""
+    return replace(
+        options,
+        **{
+            name: math.ceil(count / 2)
+            for name in ("runs", "minimum_runs", "maximum_runs")
+            if (count := getattr(options, name)) is not None
+        },
+    )
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parameters of a duet; setup and cleanup are of both commands."""
+    common = ("setup", "cleanup")
+    return {
+        **first,
+        **{f"second_{name}": value for name, value in second.items() if name not in common},
+    }
 
 
 def _combinations(options: CommandOptions) -> Iterator[dict[str, str]]:
@@ -149,7 +189,7 @@ def _combinations(options: CommandOptions) -> Iterator[dict[str, str]]:
         name, low, high = options.scan
         varied[name] = _scan(low, high, options.scan_step or "1")
     for name in varied:
-        if not any(f"{{{name}}}" in command for command in options.commands):
+        if not any(f"{{{name}}}" in command for command in options.texts):
             raise UsageError(
                 f"No command contains {{{name}}}.", f"Write {{{name}}} where its values belong."
             )
@@ -255,7 +295,7 @@ def _common_params(options: CommandOptions) -> dict[str, Any]:
 def _own_params(options: CommandOptions, line: CommandLine) -> dict[str, Any]:
     """The parameters that may differ from command to command."""
     params: dict[str, Any] = {
-        "argv": _argv("--command", line.text, options.shell),
+        "argv": _argv(options.option, line.text, options.shell),
         LABEL: line.label,
     }
     for option, texts in (
@@ -264,10 +304,10 @@ def _own_params(options: CommandOptions, line: CommandLine) -> dict[str, Any]:
         ("conclude", options.conclude),
         ("cleanup", (options.cleanup,)),
     ):
-        text = _one_of(f"--{option}", texts, line, len(options.commands))
+        text = _one_of(f"--{option}", texts, line, len(options.texts))
         if text is not None:
             params[option] = _argv(f"--{option}", _filled(text, line.parameters), options.shell)
-    output = _one_of("--output", options.outputs, line, len(options.commands))
+    output = _one_of("--output", options.outputs, line, len(options.texts))
     if output is not None:
         params["output"] = _output(output)
     return params

@@ -11,8 +11,10 @@ from nephoscope.cli.commands.command_lines.plan import LABEL, CommandLine
 from nephoscope.cli.kit import output
 from nephoscope.core import units
 from nephoscope.core.model import Estimate, MetricResult, RunResult
+from nephoscope.features.duet.result import Duets
 from nephoscope.features.experiments.records import Against, Experiment
 from nephoscope.report import wording
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics.values import percent
 
 WALL = "wall_ns"
@@ -48,8 +50,11 @@ def text(
         _block(line, by_label.get(line.label, {}), executions.get(line.label, Executions()))
         for line in lines
     ]
-    compared = result.part(Experiment)
-    if compared is not None:
+    if (duets := result.part(Duets)) is not None:
+        blocks.append(_of_duet(duets, lines))
+        own = (finding for finding in result.findings if finding.id.startswith("duet_"))
+        blocks += [output.wrapped(f"! {finding.sentence} {finding.next_step}") for finding in own]
+    elif (compared := result.part(Experiment)) is not None:
         blocks.append(comparison(compared.comparisons, lines, by_label))
     blocks.append(_notes(lines, by_label, executions, shell))
     blocks.append(wording.run_line(result))
@@ -149,20 +154,33 @@ def comparison(
         if against is None or against.comparison.ratio is None:
             texts.append(f"{line.label} cannot be compared with {first}.")
             continue
-        verdict = against.comparison.verdict
-        # The interval that decided: that of the equivalence test is narrower.
-        equivalence = against.comparison.equivalence if verdict.word in _EQUIVALENT else None
-        ratio = equivalence or against.comparison.ratio
-        # Of both the one that looks faster is the subject, so that the factor is above 1.
-        faster, slower = (line.label, first) if ratio.value < 1 else (first, line.label)
-        times = _inverse(ratio) if ratio.value < 1 else ratio
-        digits = units.interval_digits(times.value, times.low, times.high)
-        span = units.format_interval(times.value, times.low, times.high, "none", digits)
-        texts.append(
-            f"{faster} is {span} times as fast as {slower}: "
-            f"{WORDS[verdict.word].upper()}{_why(against, ratio)}"
-        )
+        texts.append(_verdict(first, line.label, against.comparison))
     texts += [_figure_comparison(against, first) for against in comparisons if _has_ratio(against)]
+    return "\n".join(output.wrapped(text) for text in texts)
+
+
+def _verdict(first: str, second: str, result: TwoSampleComparison) -> str:
+    """Returns the sentence on a command against the first one, which have a ratio."""
+    assert result.ratio is not None
+    # The interval that decided: that of the equivalence test is narrower.
+    ratio = (result.equivalence if result.verdict.word in _EQUIVALENT else None) or result.ratio
+    # Of both the one that looks faster is the subject, so that the factor is above 1.
+    faster, slower = (second, first) if ratio.value < 1 else (first, second)
+    times = _inverse(ratio) if ratio.value < 1 else ratio
+    digits = units.interval_digits(times.value, times.low, times.high)
+    span = units.format_interval(times.value, times.low, times.high, "none", digits)
+    word = WORDS[result.verdict.word].upper()
+    return f"{faster} is {span} times as fast as {slower}: {word}{_why(result, ratio)}"
+
+
+def _of_duet(duets: Duets, lines: Sequence[CommandLine]) -> str:
+    """Returns the verdict on a duet, and what the commands did to each other."""
+    texts = list(duets.notes)
+    for duet in duets.duets:
+        if duet.comparison.ratio is None:
+            texts.append(f"{duet.second} cannot be compared with {duet.first}.")
+            continue
+        texts.append(_verdict(lines[0].label, lines[1].label, duet.comparison))
     return "\n".join(output.wrapped(text) for text in texts)
 
 
@@ -198,8 +216,7 @@ def _figure_comparison(against: Against, first: str) -> str:
     )
 
 
-def _why(against: Against, decided: Estimate) -> str:
-    result = against.comparison
+def _why(result: TwoSampleComparison, decided: Estimate) -> str:
     margin = f"±{percent(result.margin)}"
     if result.verdict.word in _EQUIVALENT:
         return f" (within {margin} at {percent(decided.confidence)})."

@@ -1,0 +1,1 @@
+"""Two commands that were measured at the same time: which is faster."""
