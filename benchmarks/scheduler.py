@@ -93,6 +93,23 @@ def judge(args: argparse.Namespace, folder: Path) -> list[Judged]:
     return found
 
 
+def outcome(found: list[Judged]) -> str:
+    """'54 of 60 right, 6 unclear, 0 wrong'."""
+    right, unclear, wrong = (sum(one.misses == misses for one in found) for misses in range(3))
+    return f"{right} of {len(found)} right, {unclear} unclear, {wrong} wrong"
+
+
+def after(args: argparse.Namespace, found: list[Judged]) -> str:
+    """The outcome after the longer observation that *unclear* offers, where it was recorded."""
+    if args.longer is None:
+        return ""
+    longer = [read(path) for path in sorted(args.longer.glob("*.json.gz"))]
+    second = [judged(recorded_setting(values), values["trials"]) for values in longer]
+    settings = [one.setting for one in second]
+    first = [one for one in found if one.setting not in settings]
+    return f"After the longer observation that *unclear* offers: {outcome([*first, *second])}."
+
+
 def write(args: argparse.Namespace, found: list[Judged]) -> None:
     """The dated result and its part of the page: the usual ranges first, then the wider ones."""
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
@@ -101,12 +118,10 @@ def write(args: argparse.Namespace, found: list[Judged]) -> None:
     usual, _, wide = PAGE.read_text(encoding="utf-8").partition(WIDE_HEAD)
     measured = f"Measured {today}, seed {args.seed}: "
     if args.wide:
-        unclear = sum(one.misses == 1 for one in found)
-        wrong = sum(one.misses == 2 for one in found)
         wide = (
-            f"\n\n{measured}random settings of the wider ranges, with periodic neighbours, in the "
-            f"first observation of at most 8.5 s.\n{len(found) - unclear - wrong} of {len(found)} "
-            f"right, {unclear} unclear, {wrong} wrong.\n\n{table(found)}\n"
+            f"\n\n{measured}random settings of the wider ranges, with periodic neighbours.\nIn the "
+            f"first observation of at most 8.5 s: {outcome(found)}.\n{after(args, found)}\n"
+            f"\n{table(found)}\n"
         )
     else:
         usual = (
@@ -130,6 +145,7 @@ def main() -> int:
     parser.add_argument("--lab", default="sb-sched")
     parser.add_argument("--network", default="10.81.0.0/16")
     parser.add_argument("--folder", type=Path, help="where recordings are kept")
+    parser.add_argument("--longer", type=Path, help="recordings of longer second observations")
     parser.add_argument("--tell", action="store_true", help="tell of every setting")
     parser.add_argument("--realtime", action="store_true", help="has no meaning here")
     parser.add_argument("--write", action="store_true", help="store the result with the date")
