@@ -1,6 +1,6 @@
 """Programs that take the CPU away by no limit: a real-time task, and one that stops others.
 
-    task   CPU PERIOD_MS WORK_MS JITTER SEED
+    task   POLICY CPU PERIOD_MS WORK_MS JITTER SEED
     stops  METHOD PERIOD_MS SHARE JITTER SEED FOLDER...
 
 They print a line when they begin, and run until they are ended. Both wait for moments on the
@@ -14,12 +14,16 @@ import ctypes
 import os
 import random
 import signal
+import struct
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+SCHED_DEADLINE = 6
+SCHED_SETATTR = 314
+"""Number of the system call, which Python has no name for."""
 PRIORITY = 50
 """Above every ordinary program and the test itself."""
 
@@ -32,16 +36,42 @@ def wait_until(moment: float) -> None:
         time.sleep(left)
 
 
-def work_periodically(cpu: int, period_s: float, work_s: float, jitter: float, seed: int) -> None:
-    """Uses the CPU for `work_s` of every period."""
+def reserve(cpu: int, period_s: float, work_s: float) -> None:
+    """Puts this process under SCHED_DEADLINE on a CPU, which it then stays on: the kernel takes no
+    process that is pinned."""
+    allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
+    os.sched_setaffinity(0, allowed)
+    times = (round(seconds * 1e9) for seconds in (work_s, period_s, period_s))
+    attributes = struct.pack("IIQiIQQQ", 48, SCHED_DEADLINE, 0, 0, 0, *times)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(SCHED_SETATTR, 0, attributes, 0):
+        raise OSError(ctypes.get_errno(), f"SCHED_DEADLINE {work_s} of {period_s} s")
+
+
+def work_periodically(
+    policy: str, cpu: int, period_s: float, work_s: float, jitter: float, seed: int
+) -> None:
+    """Uses the CPU for `work_s` of every period; where its work does not vary, until a moment.
+
+    With `deadline`, without end, as the kernel allows, or until it yields where its work varies.
+    """
+    if policy == "deadline":
+        reserve(cpu, period_s, work_s * (1 + jitter))
+    else:
+        os.sched_setaffinity(0, {cpu})
     rng = random.Random(seed)
     moment = time.monotonic()
+    while policy == "deadline" and jitter == 0:
+        pass
     while True:
         used = time.thread_time()
         length = work_s * rng.uniform(1 - jitter, 1 + jitter)
-        while time.thread_time() - used < length:
+        while time.thread_time() - used < length if jitter else time.monotonic() < moment + length:
             pass
+        if policy == "deadline":
+            os.sched_yield()
+            continue
         moment += period_s
         wait_until(moment)
 
@@ -113,10 +143,9 @@ def main(words: list[str]) -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     print("ready", flush=True)  # noqa: T201
     if words[0] == "task":
-        cpu, period_ms, work_ms, jitter, seed = words[1:]
-        work_periodically(
-            int(cpu), float(period_ms) / 1e3, float(work_ms) / 1e3, float(jitter), int(seed)
-        )
+        policy, cpu, period_ms, work_ms, jitter, seed = words[1:]
+        times_s = (float(period_ms) / 1e3, float(work_ms) / 1e3)
+        work_periodically(policy, int(cpu), *times_s, float(jitter), int(seed))
     else:
         method, period_ms, share, jitter, seed, *folders = words[1:]
         paths = [Path(folder) for folder in folders]

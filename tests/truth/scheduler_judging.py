@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import scheduler_lab
-from scheduler_settings import Setting, draw, draw_wide
+from scheduler_settings import Setting, draw, draw_wide, from_values
 
 from nephoscope.core.model import Sample
 from nephoscope.features.scheduler.inference.infer import infer
@@ -68,13 +68,12 @@ def drawn(seed: int, number: int, *, wide: bool) -> list[Setting]:
 
 
 def recorded_setting(values: dict[str, Any]) -> Setting:
-    """The setting of a recording."""
-    number: int = values["number"]
-    return drawn(values["seed"], number + 1, wide=values.get("wide", False))[number]
+    """The setting of a recording, which does not change with the ranges that are drawn from."""
+    return from_values(values["setting"])
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Returns a recording of `benchmarks/scheduler.py`: number, seed, the raw trials."""
+    """Returns a recording of `benchmarks/scheduler.py`: its setting, the raw trials."""
     found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     for trial in found["trials"]:
         trial["samples"] = [Sample(*one) for one in trial["samples"]]

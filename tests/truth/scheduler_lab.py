@@ -74,7 +74,7 @@ def disturbed(name: str, setting: Setting) -> Iterator[None]:
     jobs: list[list[object]] = []
     if (task := setting.task) is not None:
         values = (task.period_ms, task.work_ms, task.jitter)
-        jobs += [["task", cpu, *values, 1 + cpu] for cpu in task.cpus]
+        jobs += [["task", task.policy, cpu, *values, 1 + cpu] for cpu in task.cpus]
     if (stops := setting.stops) is not None:
         group = cgroups.host(name, "a")
         folders = [tree for tree in group.folders if (tree / "freezer.state").exists()]

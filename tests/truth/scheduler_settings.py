@@ -23,6 +23,7 @@ that are no limit of a scheduler:
 |---------------------------------------------------|-------------|---------------------|
 | the rows above, also beside another reservation   | as above    | as above            |
 | a SCHED_FIFO program that works periodically      | 1 or 2 CPUs | periodic task       |
+| a SCHED_DEADLINE program, always busy or not      | 1 or 2 CPUs | periodic task       |
 | programs that are stopped and continued           | 1 or 2 CPUs | stopped             |
 """
 
@@ -58,15 +59,17 @@ class Competitor:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """A SCHED_FIFO program on each of these CPUs that wakes every period and works for a while.
+    """A real-time program on each of these CPUs that wakes every period and works for a while.
 
-    jitter: each work is drawn from (1 - jitter, 1 + jitter) times `work_ms`.
+    jitter: each work is drawn from (1 - jitter, 1 + jitter) times `work_ms`. policy: `fifo`, or
+    `deadline`, where a program without jitter never rests and the kernel stops it.
     """
 
     period_ms: int
     work_ms: float
     jitter: float
     cpus: tuple[int, ...]
+    policy: str = "fifo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,29 @@ class Setting:
         beside += f" + {self.task}" if self.task else ""
         beside += f" + {self.stops}" if self.stops else ""
         return f"{self.name}, {self.cpus} CPU(s): {self.cpu}{beside}"
+
+
+def from_values(values: Mapping[str, Any]) -> Setting:
+    """The setting whose fields `dataclasses.asdict` gave, as a recording holds them."""
+    competitors = tuple(
+        Competitor(
+            one["weight"],
+            tuple(one["cpus"]),
+            tuple(one["reservation"]) if one["reservation"] else None,
+        )
+        for one in values["competitors"]
+    )
+    task = values["task"]
+    stops = values["stops"]
+    return Setting(
+        **{
+            **values,
+            "word": Word(values["word"]),
+            "competitors": competitors,
+            "task": PeriodicTask(**{**task, "cpus": tuple(task["cpus"])}) if task else None,
+            "stops": Stops(**stops) if stops else None,
+        }
+    )
 
 
 Maker = Callable[[random.Random, int], Setting]
@@ -303,26 +329,43 @@ def _wide_weight(rng: random.Random, cpus: int) -> Setting:
     return Setting("weight", Word.WEIGHT_ONLY, cpu, looked, competitors, share)
 
 
-def _periodic_task(rng: random.Random, cpus: int) -> Setting:
+_ROUND_TASKS = ((18, 20), (45, 50), (300, 500), (12, 16), (30, 100), (5, 20), (80, 100))
+"""Work and period of tasks as people set them: all their moments may lie on ticks."""
+
+
+_MOST_RESERVED = 0.88
+"""Of a CPU: the kernel admits 1.9 CPUs on two, and keeps a twentieth of each for itself."""
+
+
+def _periodic_task(rng: random.Random, cpus: int, name: str) -> Setting:
     looked = rng.randint(1, cpus)
     on = _some(rng, looked, cpus)
+    policy = "deadline" if "deadline" in name else "fifo"
+    most = _MOST_RESERVED if policy == "deadline" else 0.9
     period = _wide_period(rng)
-    part = rng.uniform(0.08, 0.9)
+    work = round(max(2.0, period * rng.uniform(0.08, most)), 1)
+    if "round" in name:
+        work, period = rng.choice([task for task in _ROUND_TASKS if task[0] <= most * task[1]])
+    part = work / period
+    # So that no work reaches into the next period, and the kernel admits it.
+    room = 0.9 * (1 / part - 1) if policy == "fifo" else _MOST_RESERVED / part - 1
     task = PeriodicTask(
         period,
-        round(max(2.0, period * part), 1),
-        # So that no work reaches into the next period.
-        min(rng.choice((0.0, 0.1, 0.4)), 0.9 * (1 / part - 1)),
+        work,
+        max(0.0, min(rng.choice((0.0, 0.1, 0.4)), room)),
         tuple(on[: rng.randint(1, looked)]),
+        policy,
     )
     cpu = {"hidden": True, "cpus": on}
-    share = 1 - task.work_ms / period
+    if policy == "deadline":
+        # The kernel may move it from CPU to CPU, so that each sees a part of its periods.
+        return Setting(name, Word.PERIODIC_TASK, cpu, looked, task=task)
     return Setting(
-        "periodic task",
+        name,
         Word.PERIODIC_TASK,
         cpu,
         looked,
-        share=share,
+        share=1 - work / period,
         period_ns=period * 1e6,
         task=task,
     )
@@ -347,7 +390,10 @@ _WIDE_MAKERS: dict[str, Maker] = {
     "cap on one CPU": lambda rng, cpus: _wide_cap(rng, cpus, "cap on one CPU"),
     "own quota": lambda rng, cpus: _wide_cap(rng, cpus, "own quota"),
     "weight": _wide_weight,
-    "periodic task": _periodic_task,
+    "periodic task": lambda rng, cpus: _periodic_task(rng, cpus, "periodic task"),
+    "round periodic task": lambda rng, cpus: _periodic_task(rng, cpus, "round periodic task"),
+    "deadline task": lambda rng, cpus: _periodic_task(rng, cpus, "deadline task"),
+    "round deadline task": lambda rng, cpus: _periodic_task(rng, cpus, "round deadline task"),
     "stopped": _stopped,
 }
 WIDE_CLASSES = tuple(_WIDE_MAKERS)

@@ -2,7 +2,7 @@
 
 The class of each setting is declared by what is set, before anything is measured (see
 scheduler_settings). `make test` names recordings of one setting of each class; `make test-all`
-draws sixty settings afresh and counts, and forty from wider ranges. NEPHOSCOPE_TEST_SEED draws the
+draws sixty settings afresh and counts, and sixty from wider ranges. NEPHOSCOPE_TEST_SEED draws the
 same settings again.
 """
 
@@ -27,7 +27,7 @@ from nephoscope.features.scheduler import plan as scheduler_plan
 from nephoscope.measure.lab.limits.cpu import machine_cpus
 
 NETWORK = "10.81.0.0/16"
-SETTINGS, WIDE_SETTINGS = 60, 40
+SETTINGS, WIDE_SETTINGS = 60, 60
 RECORDED = sorted((ROOT / "tests" / "golden" / "scheduler").glob("*.json.gz"))
 """One setting of each class, as `benchmarks/scheduler.py record` writes them."""
 
@@ -75,7 +75,7 @@ def drawn_seed() -> int:
 @needs_root
 @needs_lab
 @needs("ip", "tc")
-def test_forty_settings_of_wider_ranges_are_named() -> None:
+def test_settings_of_wider_ranges_and_neighbours_are_named() -> None:
     """90 % get their name, 5 % a wrong one, after the second observation that *unclear* offers."""
     cases = []
     for setting in draw_wide(drawn_seed(), WIDE_SETTINGS):

@@ -128,9 +128,10 @@ def _named(
         return _periodic(lossy, begun)
     pattern_texts = tuple(sentences.pattern(single) for view in lossy for single in view.lossy)
     if all(view.all_are(Pattern.REPLENISHMENTS) for view in lossy):
-        if begun.onset is not Onset.UNKNOWN or not observation.is_by_own_kernel(lossy):
+        if begun.onset is not Onset.UNKNOWN or not observation.lost_by_own_kernel(lossy):
             return _budget(single, every)
-        pattern_texts = (*pattern_texts, sentences.AMBIGUOUS_ONSET)
+        ambiguous = sentences.INEXACT if begun.starts is None else sentences.AMBIGUOUS_ONSET
+        pattern_texts = (*pattern_texts, ambiguous)
     return (
         Word.UNCLEAR,
         Fit(shares.over_window(observation.loops_of(lossy[-1]), "cpus")),

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nephoscope.features.scheduler.inference import replenishments, shares, timing
+from nephoscope.features.scheduler.inference import onset, replenishments, shares, timing
 from nephoscope.features.scheduler.inference.onset import Onset, Onsets
 from nephoscope.features.scheduler.inference.replenishments import Replenishments
 from nephoscope.features.scheduler.inference.timing import Pattern, Timing
@@ -21,6 +21,8 @@ _LEAST_STOPS, _LEAST_STOPPED = 5, 0.005
 """Stops and the time in them from which programs are stopped and continued: a page that has to be
 read from disk stops a loop, too, but not in every second."""
 _GRID_OF_TURNS = 0.8
+_HALFWAY = 1.5
+"""Half of the evidence that decides (see `onset`)."""
 _MINOR = 0.25
 """Of what a mechanism took, so much may other programs take without being a second one."""
 
@@ -86,8 +88,28 @@ def view_of_kind(
     for loop in window.loops:
         lost = any(loop is loser for loser in losing)
         timed = timing.of_loop(window, loop, grid if lost else None)
-        loops.append(timing.clocked(timed, starts) if lost and starts is not None else timed)
+        if lost and starts is not None and not _may_be_turns(timed, begun):
+            timed = timing.clocked(timed, starts)
+        elif lost and timed.pattern is Pattern.TURNS and _may_be_clocked(timed, begun):
+            timed = replace(timed, pattern=Pattern.IRREGULAR)
+        loops.append(timed)
     return View(window, tuple(loops))
+
+
+def _may_be_turns(timed: Timing, begun: Onsets) -> bool:
+    """Returns whether a loop that could lose its CPU in turns may do so, for all that is known."""
+    return timed.pattern is Pattern.TURNS and begun.are_turns_excluded is not True
+
+
+def _may_be_clocked(timed: Timing, begun: Onsets) -> bool:
+    """Returns whether what looks like turns could as well be a task that wakes by a timer.
+
+    Every moment of a task that is set in whole milliseconds lies on a tick of 1 ms; longer ticks
+    are seldom an accident.
+    """
+    if begun.are_turns_excluded is None:
+        return timed.tick_ns == timing.SHORTEST_NS or begun.against_turns >= _HALFWAY
+    return begun.are_turns_excluded
 
 
 def observations_differ(busy: Sequence[ObservationWindow]) -> bool:
@@ -128,16 +150,9 @@ def may_be_cap(alone: View | None, every: View | None) -> bool:
     )
 
 
-def is_by_own_kernel(views: Sequence[View]) -> bool:
-    """Returns whether the kernel itself accounts for what the loops lost.
-
-    Its budgets are used up at ticks; a hypervisor may have a timer that ends them exactly.
-    """
-    loops = [loop_timing.loop for view in views for loop_timing in view.lossy]
-    known = [loop for loop in loops if loop.thread_cpu_ratio is not None]
-    return bool(known) and all(
-        (loop.thread_cpu_ratio or 0.0) <= loop.share + timing.LITTLE for loop in known
-    )
+def lost_by_own_kernel(views: Sequence[View]) -> bool:
+    """Returns whether the kernel itself accounts for what the loops lost."""
+    return onset.is_by_own_kernel([timed.loop for view in views for timed in view.lossy])
 
 
 def cycle_ns(view: View) -> float:

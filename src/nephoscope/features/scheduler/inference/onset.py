@@ -3,40 +3,61 @@
 Both give the CPU back in a regular rhythm, and differ in what they can do:
 
 * A budget is used up by the program itself. A kernel sees that at its timer ticks, so gaps start
-  there, a tick earlier or later each time. In the period before a gap the program has always used
-  about a whole slice: after a sleep, its gap comes later.
+  there, a tick earlier or later each time, while a timer ends them exactly. After a sleep of the
+  program its gap comes later, and the program has the CPU as soon as it wakes.
 * A task that wakes by a timer and goes before the program takes the CPU at moments of its own.
-  Gaps start as exactly as that timer, off the ticks, and however much the program slept.
+  Gaps start as exactly as that timer, off the ticks, and however much the program slept. Where the
+  task has a budget itself, they end at ticks.
+* Programs that take turns by weight may do so in an exact rhythm, too; both ends lie on ticks, and
+  a sleep of the program begins the rhythm anew.
+
+Each observation is more probable under one of them; the logarithms of these ratios are summed.
 
 Sources: Linux `scheduler/sched-bwc.rst`, `sched-deadline.rst`; sched(7), SCHED_FIFO.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
 
 import numpy as np
 
-from nephoscope.features.scheduler.inference import replenishments, timing
-from nephoscope.features.scheduler.inference.replenishments import EXACT_NS, Replenishments
-from nephoscope.features.scheduler.inference.verdict import Gap, ObservationWindow, of_kind
+from nephoscope.features.scheduler.inference import after_sleeps, replenishments, timing
+from nephoscope.features.scheduler.inference.after_sleeps import AfterSleeps
+from nephoscope.features.scheduler.inference.replenishments import Replenishments
+from nephoscope.features.scheduler.inference.verdict import Gap, Loop, ObservationWindow, of_kind
+from nephoscope.stats.statistics.values import Array
 
 _MOST = 0.7
 """Share of the lost time in gaps that start with a timer, where others disturb a few."""
 _LEAST_STARTS = 5
 _MORE = 0.1
 """Which of starts and ends is exact counts from here on."""
-_SLEPT, _USED_LITTLE, _USED_ALL = 0.25, 0.7, 0.9
-"""Of a slice: sleep that tells anything, use that exhausts no budget, use that may."""
-_OFF_PERIOD = 0.1
-_DIFFERENT, _FOR_CERTAIN = 0.3, 3
-"""Of the loss, by which it differs with other CPUs busy; the gaps that this weighs as much as."""
-_LATE_NS = 6e6
-"""A tick and a part of quota: by so much a kernel exceeds a slice, to subtract it from the next."""
-_ON_TICK_NS = 0.15e6
+_MUCH_MORE, _TIMES = 0.15, 3.0
+"""By so much, and so many times, more gaps end inexactly than start so, if a timer starts them and
+a tick ends them; strangers disturb both."""
+_ON_TICK_NS = 0.08e6
+_EARLY_NS, _SWITCH_NS = 0.02e6, 0.15e6
+"""When the next program goes on after the one before has lost the CPU, as the clock tells."""
+_LEAST_TOGETHER, _WAKING_NS = 3, 2.5e6
+"""Gaps that end at once on two CPUs; some kernels wake a CPU that idled at its next tick."""
+_TICK_NS = 4e6
+"""Of most kernels; a coarser one makes more coincidences, a finer one fewer."""
+_SHORTEST_TASK_NS = 14e6
+"""Rhythms of turns are this fast where two programs have equal weights."""
+
+_NEARLY_ALL, _EXACT_AT_TICKS = 0.9, 2.0
+"""A budget is used up at the same one of its ticks in every period where both are tuned to it, or
+in one of eight cases: logarithm of that."""
+_CERTAIN = 3.0
+"""Logarithm of 20: evidence that decides."""
+_WAITS = 0.3
+"""Chance that a loop waits after a sleep, among programs that take turns."""
+_ODD = 0.05
+"""Chance of what should not happen, by strangers on the machine."""
 
 
 class Onset(StrEnum):
@@ -51,17 +72,26 @@ class Onset(StrEnum):
 class Onsets:
     """The verdict with what carries it.
 
-    starts: the grid on which gaps start, where there is one as exact as a timer. drifts: whether
-    that grid moves against the kernel's ticks. slept: gaps after sleeps that came in spite of them,
-    and that came later for them. ticks: common gaps of two programs that began off the ticks, and
-    on them.
+    starts: the grid on which gaps start, where there is one as exact as a timer. ticks: common gaps
+    of two programs that began off the ticks at which they take turns, and on them. for_clock: the
+    sum of log-likelihood ratios of a timer over a budget. against_turns: over turns by weight.
     """
 
     onset: Onset
     starts: Replenishments | None = None
-    drifts: bool = False
-    slept: tuple[int, int] = (0, 0)
+    slept: AfterSleeps = field(default_factory=AfterSleeps)
     ticks: tuple[int, int] = (0, 0)
+    for_clock: float = 0.0
+    against_turns: float = 0.0
+
+    @property
+    def are_turns_excluded(self) -> bool | None:
+        """Returns whether no programs that take turns do this; None where nothing decides."""
+        if self.starts is None or self.starts.period_ns < _SHORTEST_TASK_NS:
+            return False
+        if abs(self.against_turns) < _CERTAIN:
+            return None
+        return self.against_turns > 0
 
 
 def find(
@@ -81,80 +111,168 @@ def find(
         starts = None
     if starts is not None and ends is not None and ends.exact > starts.exact + _MORE:
         starts = None
-    grid = starts or ends
-    if grid is None:
-        return Onsets(Onset.UNKNOWN)
-    period_ns = grid.period_ns
-    mains = [replenishments.main_gaps(loop.gaps) for loop in loops]
-    runs_ns = [b.start_ns - a.end_ns for gaps in mains for a, b in pairwise(gaps)]
-    run_ns = replenishments.median_by_time(np.array(runs_ns))
-    gap_ns = replenishments.median_by_time(
-        np.array([gap.length_ns for gaps in mains for gap in gaps])
+    if starts is None:
+        return Onsets(
+            Onset.USE if ends is not None and _is_refilled(loops, ends) else Onset.UNKNOWN
+        )
+    return _weighed(windows, busy, starts, ends)
+
+
+def _weighed(
+    windows: Sequence[ObservationWindow],
+    busy: Sequence[ObservationWindow],
+    starts: Replenishments,
+    ends: Replenishments | None,
+) -> Onsets:
+    """Returns what decides where gaps start as exactly as a timer."""
+    loops = replenishments.losing(busy)
+    lengths_ns = np.array(
+        [gap.length_ns for loop in loops for gap in replenishments.main_gaps(loop.gaps)]
     )
-    slept = _after_sleeps(of_kind(windows, "sleeping"), period_ns, run_ns, gap_ns)
+    slept = after_sleeps.observe(of_kind(windows, "sleeping"), starts.period_ns, lengths_ns)
+    gap_ns = replenishments.median_by_time(lengths_ns)
     tick_ns, ticks = _against_ticks(of_kind(windows, "several"), gap_ns)
-    drifts = tick_ns is not None and abs(replenishments.to_nearest(period_ns, tick_ns)) > EXACT_NS
-    clock, use = slept[0] + ticks[0] + int(drifts), slept[1] + ticks[1]
-    if _depends_on_others(busy):
-        use += _FOR_CERTAIN
-    if starts is not None:
-        clock += ends is None or ends.exact < starts.exact - 3 * _MORE
-        onset = Onset.CLOCK if clock > use else Onset.USE if use > clock else Onset.UNKNOWN
+    inexact_ends = 1 - (0.0 if ends is None else ends.exact)
+    is_mirrored = inexact_ends > _MUCH_MORE + _TIMES * (1 - starts.exact)
+    exactness = _CERTAIN + 1 if is_mirrored else 0.0
+    against_turns = exactness + _against_turns(slept, starts.period_ns)
+    for_clock = exactness + _of_sleeps(slept, starts.period_ns) - _of_dependence(busy)
+    if is_by_own_kernel(loops):
+        # The ticks of this kernel say nothing about what a hypervisor does.
+        off_ticks = _of_ticks(ticks, tick_ns, starts)
+        against_turns += off_ticks
+        for_clock += off_ticks + _EXACT_AT_TICKS * (starts.exact >= _NEARLY_ALL)
+        if ends is not None:
+            for_clock += _of_periods(starts, ends, tick_ns or _TICK_NS)
+    onset = Onset.UNKNOWN
+    if abs(for_clock) >= _CERTAIN:
+        onset = Onset.CLOCK if for_clock > 0 else Onset.USE
+    return Onsets(onset, starts, slept, ticks, for_clock, against_turns)
+
+
+def _is_refilled(loops: Sequence[Loop], ends: Replenishments) -> bool:
+    """Returns whether a timer ends the gaps: exactly, or, where an idle CPU notices it at its next
+    tick only, to a tick, in gaps that begin at ticks."""
+    if ends.exact >= _MOST:
+        return True
+    starts = [
+        np.array([float(gap.start_ns) for gap in replenishments.main_gaps(loop.gaps)])
+        for loop in loops
+    ]
+    known = [timing.common_tick(times) for times in starts if times.size >= timing.LEAST_TURNS]
+    return ends.to_a_tick >= _MOST and (not known or any(tick is not None for tick in known))
+
+
+def is_by_own_kernel(loops: Sequence[Loop]) -> bool:
+    """Returns whether the kernel itself accounts for what the loops lost.
+
+    Its budgets are used up at ticks; a hypervisor may have a timer that ends them exactly.
+    """
+    known = [loop for loop in loops if loop.thread_cpu_ratio is not None]
+    return bool(known) and all(
+        (loop.thread_cpu_ratio or 0.0) <= loop.share + timing.LITTLE for loop in known
+    )
+
+
+def _coincidence(period_ns: float) -> float:
+    """Chance that a gap which starts at some tick starts at a given moment of the period."""
+    return min(0.5, max(_ODD, _TICK_NS / period_ns))
+
+
+def _of_sleeps(slept: AfterSleeps, period_ns: float) -> float:
+    """Log-likelihood ratio of a timer over a budget, from what followed sleeps."""
+    by_chance = _coincidence(period_ns)
+    ratio = slept.on_time * math.log((1 - _ODD) / by_chance)
+    ratio += slept.delayed * math.log(_ODD / (1 - by_chance))
+    # A budget has time for a loop that wakes.
+    ratio += (slept.late - slept.at_once) * math.log((1 - _ODD) / _ODD)
+    if not slept.seen:
+        # A budget that is never used up makes no gaps; a timer goes on.
+        ratio += math.log(max(_ODD, slept.unseen_ratio))
+    return ratio
+
+
+def _against_turns(slept: AfterSleeps, period_ns: float) -> float:
+    """Log-likelihood ratio of a timer over turns, from what followed sleeps."""
+    by_chance = _coincidence(period_ns)
+    ratio = slept.continued * math.log((1 - _ODD) / by_chance)
+    ratio += slept.moved * math.log(_ODD / (1 - by_chance))
+    # Whoever wakes among equals mostly goes first, and waits for a turn of others at the most.
+    return ratio + slept.late * math.log(1 / _WAITS) - slept.at_once * math.log((1 - _ODD) / _ODD)
+
+
+def _of_ticks(ticks: tuple[int, int], tick_ns: float | None, starts: Replenishments) -> float:
+    """Log-likelihood ratio of a timer over a budget, from where the gaps began among ticks."""
+    if tick_ns is None:
+        return 0.0
+    period_ns = starts.period_ns
+    drift = abs(replenishments.to_nearest(period_ns, tick_ns))
+    if drift * starts.n > tick_ns and drift > starts.high_ns - period_ns:
+        # Starts that lie on ticks could not lie on this grid, too.
+        return _CERTAIN + 1
+    off, on = ticks
+    if off + on < 2:
+        return 0.0
+    by_chance = 2 * _ON_TICK_NS / tick_ns
+    return math.log((1 - by_chance) / _ODD if off > on else by_chance)
+
+
+def _of_periods(starts: Replenishments, ends: Replenishments, tick_ns: float) -> float:
+    """Log-likelihood ratio of a timer over a budget, where starts and ends have different periods.
+
+    In a few periods whole ticks come as regularly as a timer, but not at the timer's period.
+    """
+    if starts.low_ns <= ends.high_ns and ends.low_ns <= starts.high_ns:
+        return 0.0
+    are_ticks = [
+        abs(replenishments.to_nearest(grid.period_ns, tick_ns)) <= _ON_TICK_NS
+        for grid in (starts, ends)
+    ]
+    if are_ticks[0] == are_ticks[1]:
+        return 0.0
+    return -(_CERTAIN + 1) if are_ticks[0] else _CERTAIN + 1
+
+
+def _of_dependence(busy: Sequence[ObservationWindow]) -> float:
+    """Log-likelihood ratio of a budget over timers, from how CPUs depend on each other.
+
+    A budget of all CPUs gives two loops together what it gives one, and where it leaves one alone
+    undisturbed it stops all at once. Tasks know nothing of other CPUs.
+    """
+    alone = [window.obtained_cpus for window in of_kind(busy, "one")]
+    every = [window for window in of_kind(busy, "all") if len(window.loops) > 1]
+    if not alone or not every:
+        return 0.0
+    least = min(alone)
+    window = min(every, key=lambda window: window.obtained_cpus)
+    if least < 1 - timing.LITTLE:
+        is_shared = window.obtained_cpus <= least * (1 + 0.25 * (len(window.loops) - 1))
     else:
-        onset = Onset.UNKNOWN if slept[0] > max(1, slept[1]) else Onset.USE
-    return Onsets(onset, starts, drifts, slept, ticks)
+        is_shared = _are_stopped_at_once(window)
+    return 2 * _CERTAIN if is_shared else 0.0
 
 
-def _depends_on_others(busy: Sequence[ObservationWindow]) -> bool:
-    """Returns whether a CPU gives a loop less, or more, while other CPUs are busy: no task on it
-    knows."""
-    shares: dict[str, dict[int, list[float]]] = {"one": {}, "all": {}}
-    for window in busy:
-        for loop in window.loops:
-            if loop.cpu is not None:
-                shares[window.kind].setdefault(loop.cpu, []).append(loop.share)
-    return any(
-        abs(np.mean(alone) - np.mean(shares["all"][cpu])) > _DIFFERENT * (1 - min(alone))
-        and abs(np.mean(alone) - np.mean(shares["all"][cpu])) > timing.LITTLE
-        for cpu, alone in shares["one"].items()
-        if cpu in shares["all"]
-    )
+def _are_stopped_at_once(window: ObservationWindow) -> bool:
+    """Returns whether most gaps of the loop with the least loss end with gaps of the one with the
+    most: both wait for one refill."""
+    loops = sorted(window.loops, key=lambda loop: -loop.share)
+    least, most = (replenishments.main_gaps(loop.gaps) for loop in (loops[0], loops[-1]))
+    if len(least) < _LEAST_TOGETHER:
+        return False
+    ends = np.array([gap.end_ns for gap in most])
+    together = [bool((np.abs(ends - gap.end_ns) <= _WAKING_NS).any()) for gap in least]
+    return float(np.mean(together)) > _MOST
 
 
-def _after_sleeps(
-    windows: Sequence[ObservationWindow], period_ns: float, run_ns: float, gap_ns: float
-) -> tuple[int, int]:
-    """Gaps in a period with a sleep: how many came in spite of it, and how many came later."""
-    clock = use = 0
-    for window in windows:
-        for loop in window.loops:
-            gaps = [
-                gap for gap in replenishments.long_gaps(loop.gaps) if gap.length_ns >= gap_ns / 2
-            ]
-            for before, gap in zip([None, *gaps], gaps, strict=False):
-                since = gap.start_ns - period_ns
-                if since < 0:
-                    continue
-                slept = _overlap(loop.sleeps, since, gap.start_ns)
-                used = period_ns - slept - _overlap(loop.gaps, since, gap.start_ns)
-                if slept < max(_SLEPT * run_ns, _LATE_NS):
-                    continue
-                off = 0.0
-                if before is not None:
-                    off = abs(
-                        replenishments.to_nearest(float(gap.start_ns - before.start_ns), period_ns)
-                    )
-                if used < _USED_LITTLE * run_ns and used < run_ns - _LATE_NS:
-                    clock += before is None or off <= 2 * EXACT_NS
-                elif used >= _USED_ALL * run_ns:
-                    use += before is not None and off > _OFF_PERIOD * period_ns
-    return clock, use
-
-
-def _overlap(gaps: Sequence[Gap], low_ns: float, high_ns: float) -> float:
-    return sum(
-        max(0.0, min(gap.end_ns, high_ns) - max(float(gap.start_ns), low_ns)) for gap in gaps
-    )
+def _hand_overs(first: Sequence[Gap], second: Sequence[Gap]) -> Array:
+    """Moments at which one program lost the CPU to the other: the scheduler did that, at a tick."""
+    starts = np.array([float(gap.start_ns) for gaps in (first, second) for gap in gaps])
+    ends = np.array([gap.end_ns for gaps in (second, first) for gap in gaps])
+    if not starts.size:
+        return starts
+    since = ends[None, :] - starts[:, None]
+    moments: Array = starts[((since >= -_EARLY_NS) & (since <= _SWITCH_NS)).any(axis=1)]
+    return moments
 
 
 def _against_ticks(
@@ -169,19 +287,12 @@ def _against_ticks(
     for window in windows:
         if len(window.loops) < 2:
             continue
-        turns = [
-            float(gap.start_ns)
-            for loop in window.loops
-            for gap in replenishments.long_gaps(loop.gaps)
-            if gap.length_ns < min(gap_ns / 2, 3 * timing.SLICE_NS)
-        ]
-        tick = timing.common_tick(np.array(turns))
+        pair = [replenishments.long_gaps(loop.gaps) for loop in window.loops[:2]]
+        tick = timing.common_tick(_hand_overs(*pair))
         if tick is None:
             continue
         tick_ns, phase_ns = tick
-        first, second = (
-            [gap for gap in loop.gaps if gap.length_ns >= gap_ns / 2] for loop in window.loops[:2]
-        )
+        first, second = ([gap for gap in gaps if gap.length_ns >= gap_ns / 2] for gaps in pair)
         for gap in first:
             for second_gap in second:
                 common = min(gap.end_ns, second_gap.end_ns) - max(gap.start_ns, second_gap.start_ns)

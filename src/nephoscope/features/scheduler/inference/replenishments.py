@@ -38,7 +38,10 @@ _COHERENT = 0.5
 _AS_GOOD = 0.9
 """Any period's halves and thirds fit as well as it: the longest within this of the best is it."""
 _FINE = 8
-"""Frequencies for each one that a window of this length can tell apart."""
+"""Frequencies for each one that a window of this length can tell apart, at least."""
+_BIN_NS, _MOST_BINS = 1e5, 2**21
+"""Moments are counted in bins for the transform: a fiftieth of the shortest period is exact enough
+for a first value, and for an hour a tenth."""
 _LEAST_ENDS = 5
 _MAIN = 0.25
 """Gaps shorter than this part of the usual one are other programs'; they tell nothing of a grid."""
@@ -48,6 +51,8 @@ _RANDOM, _PERIODS_TRIED = 0.01, 1000.0
 """Chance below which events that no clock makes lie on some grid, and how many grids are tried."""
 EXACT_NS = 0.25e6
 """A timer is this exact, with a program that has to be stopped first; a tick is coarser."""
+_TICK_NS = 2.5e6
+"""Half of a usual tick, and a bit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ class Replenishments:
     low_ns, high_ns: 95 % interval of the period. origins_ns: a moment of each loop's grid; None
     for a loop without one. n: ends that the regression used. regular: share of the time in long
     gaps that belongs to gaps that end on the grid. filled: share of the periods with such an end.
-    exact: share of that time in gaps that end on it as exactly as a timer.
+    exact: share of that time in gaps that end on it as exactly as a timer. to_a_tick: as a timer
+    whose moment an idle CPU notices at its next tick.
     """
 
     period_ns: float
@@ -68,6 +74,7 @@ class Replenishments:
     regular: float
     filled: float
     exact: float = 0.0
+    to_a_tick: float = 0.0
 
     @property
     def apart_ns(self) -> float:
@@ -159,6 +166,7 @@ def replenishments_on_period(
         regular=float(lengths[on].sum()) / total,
         filled=float(filled),
         exact=_exact_time(ends - origin - numbers[0] * period, lengths) / total,
+        to_a_tick=_exact_time(ends - origin - numbers[0] * period, lengths, _TICK_NS) / total,
     )
 
 
@@ -174,16 +182,19 @@ def ended_on(gaps: Sequence[Gap], replenishments: Replenishments, origin_ns: flo
 
 def _periodogram(ends: Sequence[Array], weights: Sequence[Array], window_ns: float) -> float | None:
     """The longest period whose coherence is about the best; None when none is coherent."""
-    highest, lowest = 1 / SHORTEST_NS, LEAST_PERIODS / window_ns
-    step = 1 / (_FINE * window_ns)
-    frequencies = np.arange(lowest, highest, step)
-    if not frequencies.size:
+    bin_ns = max(_BIN_NS, window_ns / _MOST_BINS)
+    size = 1 << math.ceil(math.log2(_FINE * window_ns / bin_ns))
+    per_hertz = size * bin_ns
+    low, high = math.ceil(per_hertz * LEAST_PERIODS / window_ns), math.ceil(per_hertz / SHORTEST_NS)
+    if low >= high:
         return None
+    frequencies = np.arange(low, high) / per_hertz
     total = sum(float(weight.sum()) for weight in weights)
     power = np.zeros(frequencies.size)
     for times, lengths in zip(ends, weights, strict=True):
         if times.size:
-            power += np.abs(resultant(times, lengths, 1 / frequencies)) * lengths.sum() / total
+            bins = ((times - times.min()) / bin_ns).astype(np.int64) % size
+            power += np.abs(np.fft.rfft(np.bincount(bins, lengths, size)))[low:high] / total
     best = float(power.max())
     if best < _COHERENT:
         return None
@@ -216,10 +227,13 @@ def _fitted(
     if (4 * max(residual, 1e-4 * period) / period) ** (n - loops - 1) * _PERIODS_TRIED > _RANDOM:
         return None
     lost = sum(float(weight.sum()) for weight in weights)
-    exact = sum(
-        _exact_time(times - (origin or 0.0) - number * period, lengths)
-        for times, lengths, origin, number in zip(ends, weights, origins, numbers, strict=True)
-        if origin is not None
+    exact, to_a_tick = (
+        sum(
+            _exact_time(times - (origin or 0.0) - number * period, lengths, within_ns)
+            for times, lengths, origin, number in zip(ends, weights, origins, numbers, strict=True)
+            if origin is not None
+        )
+        for within_ns in (EXACT_NS, _TICK_NS)
     )
     on = sum(float(weight[keep].sum()) for weight, keep in zip(weights, masks, strict=True))
     filled = [
@@ -236,12 +250,13 @@ def _fitted(
         on / lost,
         float(np.mean(filled)),
         exact / lost,
+        to_a_tick / lost,
     )
 
 
-def _exact_time(off: Array, lengths: Array) -> float:
-    """Time in the gaps that lie on a grid as exactly as a timer; the grid may be moved a little."""
-    within = np.abs(off[:, None] - off[None, :]) <= EXACT_NS
+def _exact_time(off: Array, lengths: Array, within_ns: float = EXACT_NS) -> float:
+    """Time in the gaps that lie on a grid to this half-width, the grid moved to suit the most."""
+    within = np.abs(off[:, None] - off[None, :]) <= within_ns
     return float((within @ lengths).max())
 
 

@@ -59,6 +59,10 @@ AMBIGUOUS_ONSET = (
     "they come later after a sleep, as those of a reservation or cap do, could not be seen."
 )
 
+INEXACT = (
+    "The gaps follow a rhythm, but neither their starts nor their ends do so as exactly as a timer."
+)
+
 AFTER_SLEEP = {
     Replenished.FIXED: "Refills continued at fixed times during sleeps, as with a quota or a cap.",
     Replenished.ON_WAKING: (
@@ -225,10 +229,16 @@ def onset(onsets: Onsets) -> tuple[str, ...]:
             f"{onsets.ticks[0]} of {sum(onsets.ticks)} gaps of two processes on one CPU began off "
             "the ticks at which these take turns."
         )
-    if onsets.slept[0]:
+    slept = onsets.slept
+    if slept.on_time:
         reasons.append(
-            f"{onsets.slept[0]} of {sum(onsets.slept)} gaps after sleeps came at their usual time, "
-            "before a budget could be used up."
+            f"{slept.on_time} of {slept.on_time + slept.delayed} gaps after sleeps came at their "
+            "usual time, before a budget could be used up."
+        )
+    if slept.late:
+        reasons.append(
+            f"After {slept.late} of {slept.late + slept.at_once} sleeps that ended in such a gap "
+            "the CPU came late; a budget would have waited."
         )
     return tuple(reasons)
 

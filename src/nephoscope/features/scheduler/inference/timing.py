@@ -28,6 +28,7 @@ from nephoscope.features.scheduler.inference.replenishments import (
     median_by_time,
     replenishments_on_period,
     resultant,
+    to_nearest,
 )
 from nephoscope.features.scheduler.inference.verdict import Loop, ObservationWindow
 from nephoscope.stats.statistics.values import Array
@@ -41,11 +42,14 @@ SLICE_NS = 4e6
 LITTLE = 0.05
 """A busy loop that lost less than this had the CPU for itself, but for interrupts and daemons."""
 
-_COHERENT, _ALIGNED = 0.85, 0.6
+_LONG_NS = 20e6
+"""No interrupt and no daemon takes the CPU for so long at a time."""
+
+_COHERENT, _ALIGNED = 0.8, 0.6
 """Of starts, which every mechanism ties to ticks, and of ends, among which there may be others."""
 _TOGETHER_NS = 0.15e6
 """Ticks and what follows from them are this close; a timer of its own may be anywhere."""
-_LEAST_TURNS = 8
+LEAST_TURNS, _MOST_ON_TICKS, _RANDOM = 5, 0.6, 0.01
 _SWITCH_NS = 0.06e6
 """A switch of programs takes this long; a tick of 1 ms leaves no room for more."""
 _REGULAR, _FILLED = 0.5, 0.45
@@ -92,10 +96,11 @@ def of_loop(window: ObservationWindow, loop: Loop, common: Replenishments | None
     replenishments = None if common is None else replenishments_on_period(loop.gaps, common)
     if replenishments is None or not is_periodic(replenishments):
         replenishments = find([loop.gaps], window.window_ns) or replenishments
-    if len(gaps) < 3 and (replenishments is None or not is_periodic(replenishments)):
-        pattern = Pattern.NONE if lost < LITTLE else Pattern.IRREGULAR
-        return Timing(loop, pattern, lost)
     lengths = np.array([gap.length_ns for gap in gaps])
+    is_little = lost < (LITTLE if median_by_time(lengths) < _LONG_NS else LITTLE / 2)
+    if len(gaps) < 3 and (replenishments is None or not is_periodic(replenishments)):
+        pattern = Pattern.NONE if is_little else Pattern.IRREGULAR
+        return Timing(loop, pattern, lost)
     starts = np.array([float(gap.start_ns) for gap in gaps])
     ends = starts + lengths
     tick, aligned = _ticks(starts, ends)
@@ -106,7 +111,7 @@ def of_loop(window: ObservationWindow, loop: Loop, common: Replenishments | None
         short = False
     if replenishments is not None and is_periodic(replenishments) and not (aligned and short):
         pattern = Pattern.REPLENISHMENTS
-    elif lost < LITTLE:
+    elif is_little:
         pattern = Pattern.NONE
     elif short and (aligned or tick is None):
         pattern = Pattern.TURNS
@@ -172,13 +177,23 @@ def _ticks(starts: Array, ends: Array) -> tuple[float | None, bool]:
 
 
 def common_tick(times: Array) -> tuple[float, float] | None:
-    """The timer tick on which events lie, and a moment of it; None when they lie on none."""
-    if times.size < _LEAST_TURNS:
+    """The timer tick on which most of these events lie, and a moment of it; None without one.
+
+    Events that lie anywhere would do so with a chance below 1 %.
+    """
+    from scipy.special import bdtrc  # takes a while
+
+    if times.size < LEAST_TURNS:
         return None
     for tick in (tick for ticks in TICKS_NS for tick in ticks):
-        mean = _resultant(times, tick)
-        if abs(mean) >= _COHERENT:
-            return tick, float(np.angle(mean)) / (2 * math.pi) * tick
+        off = to_nearest(times[:, None] - times[None, :], tick)
+        near = np.abs(off) <= _TOGETHER_NS
+        most = int(np.argmax(near.sum(axis=1)))
+        on = int(near[most].sum())
+        chance = float(bdtrc(on - 2, times.size - 1, 2 * _TOGETHER_NS / tick)) * times.size
+        if on >= _MOST_ON_TICKS * times.size and chance < _RANDOM:
+            phase = times[most] - float(np.median(off[most][near[most]]))
+            return tick, float(phase) % tick
     return None
 
 
