@@ -67,6 +67,8 @@ MAY_EXCEED_1 = {
     "compressed_ratio",
     "little_ratio",
     "pace_ratio",
+    "relative_time_ratio",
+    "slowdown_ratio",
     "throttled_ratio",
     "transfer_time_ratio",
     "utilisation_ratio",

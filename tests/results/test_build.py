@@ -26,7 +26,7 @@ from nephoscope.features.compaction.summarise import summary_of
 from nephoscope.features.comparison.result import Comparisons
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
-from nephoscope.store import MEASURED
+from nephoscope.store import MEASURED, Store
 
 
 def shuffled(round_number: int) -> int:
