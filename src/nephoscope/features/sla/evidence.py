@@ -220,15 +220,30 @@ def _follows(judged: SlaVerdict, stored: bytes, writer: str) -> bool:
 
 
 def _agrees(stored: Any, again: Any) -> bool:
-    """States whether two documents have equal values under every key that both have."""
+    """States whether two documents have equal values under every key that both have.
+
+    Bounds of another method are others, and so is the word that follows from them; what was
+    agreed on (shares, periods, credits) depends on none.
+    """
     if isinstance(stored, dict) and isinstance(again, dict):
         shared = stored.keys() & again.keys()
+        if _differ_in_method(stored, again):
+            shared -= {"method", "low", "high"}
+        if _differ_in_method(stored.get("share"), again.get("share")):
+            shared -= {"long_run"}
         return bool(shared or stored == again) and all(
             _agrees(stored[key], again[key]) for key in shared
         )
     if isinstance(stored, list) and isinstance(again, list):
         return len(stored) == len(again) and all(map(_agrees, stored, again))
     return bool(stored == again)
+
+
+def _differ_in_method(stored: Any, again: Any) -> bool:
+    """States whether two estimates come from different methods."""
+    if not (isinstance(stored, dict) and isinstance(again, dict)):
+        return False
+    return bool({"method", "value"} <= stored.keys() and stored["method"] != again.get("method"))
 
 
 def _verdict_bytes(judged: SlaVerdict) -> bytes:

@@ -48,7 +48,7 @@ def bounded_share_of_slots(
         method = f"lasting {length * slot_s / 60:g} min on average, as none was observed"
     counted = "1 outage" if outages == 1 else f"{outages} outages"
     return Estimate(
-        1 - bad / known,
+        (known - bad) / known,
         max(0.0, 1 - highest / known),
         min(1.0, 1 - lowest / known),
         confidence,
