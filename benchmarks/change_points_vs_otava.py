@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.features.history.cases import SEED, STATIONARY, STEP_AT, Drawing, is_step, stepped  # noqa: E402
 
-from nephoscope.features.history.change_points import detect  # noqa: E402
+from nephoscope.stats.change_points.detection import detect  # noqa: E402
 
 OTAVA = "apache-otava==0.8.0"
 ENVIRONMENT = ROOT / ".setup" / "peers" / "otava"

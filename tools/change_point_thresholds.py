@@ -1,4 +1,4 @@
-"""Calibrates the thresholds of change points by simulation: features/history/thresholds.json.
+"""Calibrates the thresholds of change points by simulation: stats/change_points/thresholds.json.
 
 Series of WINDOW points without a step (tests/features/history/cases.py) are tested as `nephoscope
 history` tests them. There is one threshold for steps beside independent noise and one for the
@@ -24,13 +24,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.features.history.cases import STATIONARY  # noqa: E402
 
-from nephoscope.features.history import step_test  # noqa: E402
-from nephoscope.features.history.change_points import STRIDE, USUAL_TESTS, WINDOW  # noqa: E402
-from nephoscope.features.history.noise import WHITE, NoiseModel  # noqa: E402
+from nephoscope.stats.change_points import step_test  # noqa: E402
+from nephoscope.stats.change_points.detection import STRIDE, USUAL_TESTS, WINDOW  # noqa: E402
+from nephoscope.stats.change_points.noise import WHITE, NoiseModel  # noqa: E402
 
 Scores = npt.NDArray[np.float64]
 
-OUTPUT = ROOT / "src/nephoscope/features/history/thresholds.json"
+OUTPUT = ROOT / "src/nephoscope/stats/change_points/thresholds.json"
 KINDS = (  # those of the tests that have alarms most often
     "noise grows to 2 times",
     "noise grows to 4 times",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nephoscope.stats
-from nephoscope.stats import Refused, compare, median, nested, paired, ratio
+from nephoscope.stats import Refused, compare, history, median, nested, paired, ratio
 from nephoscope.stats.statistics import estimates
 
 from .vectors import A, B
@@ -46,8 +46,27 @@ def test_what_has_no_answer_is_refused_in_a_sentence():
 
 
 def test_the_public_names_are_those_documented_and_cost_nothing_until_asked_for():
-    assert set(nephoscope.stats.__all__) == {"Refused", "median", "nested", "paired", "ratio"}
+    names = {"Refused", "history", "median", "nested", "paired", "ratio"}
+    assert set(nephoscope.stats.__all__) == names
     code = "import sys, nephoscope.stats; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert np.isfinite(median(A).value)
+
+
+def test_history_finds_a_change_and_refuses_what_it_cannot_test() -> None:
+    rng = np.random.default_rng(8)
+    values = np.concatenate([rng.normal(10, 0.1, 60), rng.normal(11, 0.1, 60)])
+    (change,) = history(values)
+    assert change.index == 60
+    assert change.low < 1 < change.high
+    assert [step.index for step in history(values, 300.0 * np.arange(120))] == [60]
+    assert history(values, smallest=2.0) == []
+    for arguments, message in (
+        ((values[:39],), "39 values cannot be tested for changes; measure at least 40"),
+        ((values, [1.0, 2.0]), "120 values have 2 times"),
+        ((values, -np.arange(120.0)), "do not ascend"),
+        (([*values[:-1], math.inf],), "timeouts"),
+    ):
+        with pytest.raises(Refused, match=message):
+            history(*arguments)

@@ -19,6 +19,8 @@ import numpy as np
 
 from nephoscope.core.model import Better, Estimate
 from nephoscope.stats import compare
+from nephoscope.stats.change_points import detection, step_test
+from nephoscope.stats.change_points.detection import DetectedStep
 from nephoscope.stats.compare import MARGIN, TwoSampleComparison
 from nephoscope.stats.statistics import estimates, means
 from nephoscope.stats.statistics.dependence import ASSUMED, INDEPENDENT
@@ -26,6 +28,8 @@ from nephoscope.stats.statistics.values import Numbers, Refused, clean, finite
 
 Direction = Literal["lower", "higher", "none"]
 LEAST_GROUPS = 3
+STEADY_CADENCE_S = 86_400.0
+"""Distance of values without times: too long for a daily season."""
 
 
 def median(
@@ -99,3 +103,36 @@ def nested(groups: Sequence[Numbers], *, unit: str = "none", confidence: float =
         )
     centres = np.array([float(finite(clean(group)).mean()) for group in groups])
     return means.mean_t(centres, unit=unit, confidence=confidence)
+
+
+def history(
+    values: Numbers,
+    at_s: Numbers | None = None,
+    *,
+    false_alarms: float = detection.FALSE_ALARMS,
+    confidence: float = 0.95,
+    smallest: float = 0.0,
+) -> list[DetectedStep]:
+    """Returns the change points of a series, as `nephoscope history` finds them.
+
+    at_s: times in seconds since 1970, ascending; without them the values have no daily season.
+    false_alarms: probability that 200 values without a change have one (0.01 to 0.2). confidence:
+    of the intervals. smallest: size from which on a change is reported, in the unit of the values.
+    Raises Refused for timeouts, for fewer values than a test needs, and for times that do not
+    belong to them.
+    """
+    array = finite(values, statistic="history")
+    usual: Numbers = STEADY_CADENCE_S * np.arange(array.size, dtype=np.float64)
+    times = finite(usual if at_s is None else at_s)
+    if times.size != array.size:
+        raise Refused(f"{array.size} values have {times.size} times; each needs one.")
+    if np.any(np.diff(times) < 0):
+        raise Refused("The times do not ascend; sort the values by their times.")
+    if not step_test.is_testable(times):
+        raise Refused(
+            f"{array.size} values cannot be tested for changes; "
+            f"measure at least {step_test.MINIMUM_POINTS}."
+        )
+    return detection.detect(
+        times, array, false_alarms=false_alarms, confidence=confidence, smallest=smallest
+    )

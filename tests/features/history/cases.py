@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from tests.features.history.drawn import DAY_S, HOUR_S, START_S, autoregressive
 
-from nephoscope.features.history.change_points import WINDOW, DetectedStep
+from nephoscope.stats.change_points.detection import WINDOW, DetectedStep
 from nephoscope.stats.statistics.values import Array
 
 SERIES = 1000

@@ -24,7 +24,6 @@ from nephoscope.features.comparison import interleaving
 from nephoscope.features.comparison.deciding import plans_of
 from nephoscope.features.comparison.result import ComparisonRules
 from nephoscope.features.comparison.stored import of_stored_runs
-from nephoscope.features.history import change_points, step_test
 from nephoscope.features.history.records import ChangePoint, ConfirmingRun, Status
 from nephoscope.features.history.result import MIN_CHANGE, scaled, shift_text, times
 from nephoscope.features.history.series import HistoryPoint, Series, read
@@ -32,6 +31,7 @@ from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.report import wording
+from nephoscope.stats.change_points import detection, step_test
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.store import Store, StoredRun
 
@@ -122,7 +122,7 @@ def _is_steady(series: Series, run: str) -> bool:
         return False
     values, is_ratio = scaled(series.points)
     smallest = math.log1p(MIN_CHANGE) if is_ratio else 0.0
-    return not change_points.detect(at_s, values, smallest=smallest)
+    return not detection.detect(at_s, values, smallest=smallest)
 
 
 @dataclass

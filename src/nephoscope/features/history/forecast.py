@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nephoscope.core.model import Estimate, factors_key
-from nephoscope.features.history import change_points, seasons, step_test
 from nephoscope.features.history.records import ForecastTest, WeekForecast
 from nephoscope.features.history.result import scaled, segments, times
 from nephoscope.features.history.series import HistoryPoint, Series
 from nephoscope.report import wording
 from nephoscope.results.run_settings import CPU_MODEL
+from nephoscope.stats.change_points import detection, seasons, step_test
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Array
@@ -175,7 +175,7 @@ def _changes_of(series: Series, false_alarms: float) -> list[tuple[int, int]]:
     out = []
     for start, end in segments(series.points):
         part = series.points[start:end]
-        for step in change_points.detect(times(part), scaled(part)[0], false_alarms=false_alarms):
+        for step in detection.detect(times(part), scaled(part)[0], false_alarms=false_alarms):
             out.append((start + step.index, start + step.detected))
     return out
 

@@ -12,9 +12,7 @@ import numpy as np
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate
 from nephoscope.features.compaction.summarise import MACHINE
-from nephoscope.features.history import change_points, moved_costs, noise_changes, step_test
-from nephoscope.features.history.change_points import DetectedStep
-from nephoscope.features.history.noise_changes import DetectedNoise
+from nephoscope.features.history import moved_costs
 from nephoscope.features.history.records import (
     ChangePoint,
     ConfirmingRun,
@@ -25,10 +23,13 @@ from nephoscope.features.history.records import (
     SeriesHistory,
     Status,
 )
-from nephoscope.features.history.seasons import DAY_S
 from nephoscope.features.history.series import HistoryPoint, Series, have_times
 from nephoscope.report import wording
 from nephoscope.results.run_settings import CPU_MODEL
+from nephoscope.stats.change_points import detection, noise_changes, step_test
+from nephoscope.stats.change_points.detection import DetectedStep
+from nephoscope.stats.change_points.noise_changes import DetectedNoise
+from nephoscope.stats.change_points.seasons import DAY_S
 from nephoscope.stats.statistics.values import Array
 
 MARGIN = 0.03
@@ -52,7 +53,7 @@ class HistorySettings:
     """false_alarms: see History. margin: relative change that is no regression. confidence: of the
     intervals. min_change: relative change from which on it is reported."""
 
-    false_alarms: float = change_points.FALSE_ALARMS
+    false_alarms: float = detection.FALSE_ALARMS
     margin: float = MARGIN
     confidence: float = 0.95
     min_change: float = MIN_CHANGE
@@ -78,7 +79,7 @@ def analyse(
             untested.append(_untested(part))
             continue
         values, is_ratio = scaled(part)
-        every = change_points.detect(
+        every = detection.detect(
             at_s, values, false_alarms=settings.false_alarms, confidence=settings.confidence
         )
         steps = [entry for entry in every if _is_reported(entry, is_ratio, settings)]

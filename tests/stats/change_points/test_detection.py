@@ -8,9 +8,9 @@ from tests.features.history.cases import SEED, SERIES, STATIONARY, STEP_AT, hour
 from tests.features.history.drawn import DAY_S, HOUR_S, autoregressive
 from tests.rates import holds_rate
 
-from nephoscope.features.history import change_points
-from nephoscope.features.history.change_points import WINDOW, Detector, detect
-from nephoscope.features.history.noise import WHITE, NoiseModel
+from nephoscope.stats.change_points import detection
+from nephoscope.stats.change_points.detection import WINDOW, Detector, detect
+from nephoscope.stats.change_points.noise import WHITE, NoiseModel
 
 
 @pytest.mark.slow
@@ -18,7 +18,7 @@ from nephoscope.features.history.noise import WHITE, NoiseModel
 def test_stationary_series_rarely_have_a_change_point(kind: str) -> None:
     rng = np.random.default_rng([SEED, list(STATIONARY).index(kind)])
     quiet = [not detect(*STATIONARY[kind](rng)) for _ in range(SERIES)]
-    holds_rate(f"no alarm, {kind}", quiet, 1 - change_points.FALSE_ALARMS)
+    holds_rate(f"no alarm, {kind}", quiet, 1 - detection.FALSE_ALARMS)
 
 
 @pytest.mark.slow
@@ -80,11 +80,11 @@ def test_short_series_have_no_change_points() -> None:
 
 def test_the_threshold_falls_with_the_rate() -> None:
     for noise in (WHITE, NoiseModel(0.6)):
-        rates = [change_points.threshold(noise, rate) for rate in (0.01, 0.03, 0.2)]
+        rates = [detection.threshold(noise, rate) for rate in (0.01, 0.03, 0.2)]
         assert rates == sorted(rates, reverse=True)
         for rate in (0.01, 0.05, 0.2):
-            above = change_points.threshold(noise, rate) + 1e-6
-            assert change_points.false_alarm_rate(noise, above) == rate
+            above = detection.threshold(noise, rate) + 1e-6
+            assert detection.false_alarm_rate(noise, above) == rate
 
 
 def test_a_step_of_any_size_has_its_size() -> None:

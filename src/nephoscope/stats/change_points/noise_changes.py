@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from nephoscope.features.history import change_points
-from nephoscope.features.history.change_points import DetectedStep
+from nephoscope.stats.change_points import detection
+from nephoscope.stats.change_points.detection import DetectedStep
 from nephoscope.stats.statistics.values import Array
 
 SMALLEST_RATIO = 1.5
@@ -45,7 +45,7 @@ def detect(
     """Returns the changes of noise in order of time.
 
     levels: indices at which the level of the values changes. The other arguments are those of
-    `change_points.detect`.
+    `detection.detect`.
     """
     rest = np.concatenate(
         [part - np.median(part) for part in np.split(values, sorted(levels)) if part.size]
@@ -53,7 +53,7 @@ def detect(
     )
     ranks = np.argsort(np.argsort(np.abs(rest), kind="stable"), kind="stable") + 1
     scores = special.ndtri(ranks / (rest.size + 1))
-    steps = change_points.detect(at_s, scores, false_alarms=false_alarms)
+    steps = detection.detect(at_s, scores, false_alarms=false_alarms)
     ends = [0, *(step.index for step in steps), rest.size]
     out = []
     for place, step in enumerate(steps):

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from nephoscope.features.history import seasons, step_test
-from nephoscope.features.history.noise import WHITE, NoiseModel
+from nephoscope.stats.change_points import seasons, step_test
+from nephoscope.stats.change_points.noise import WHITE, NoiseModel
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.values import Array
 
@@ -355,7 +355,7 @@ def false_alarm_rate(noise: NoiseModel, score: float) -> float:
 def _table() -> tuple[list[float], Sequence[float], Sequence[float]]:
     """Logarithms of the rates, and the scores for independent and for dependent noise."""
     text = (
-        resources.files("nephoscope.features.history")
+        resources.files("nephoscope.stats.change_points")
         .joinpath("thresholds.json")
         .read_text("utf-8")
     )

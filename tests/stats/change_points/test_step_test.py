@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests.features.history.drawn import DAY_S, HOUR_S, autoregressive
 
-from nephoscope.features.history import step_test
-from nephoscope.features.history.noise import MODELS, NoiseModel
+from nephoscope.stats.change_points import step_test
 
 
 def hourly(points: int) -> np.ndarray:
@@ -35,18 +34,6 @@ def test_the_noise_model_is_not_that_of_the_step() -> None:
     slow = autoregressive(np.random.default_rng(3), 400, 0.8)
     noise = step_test.step_test(hourly(400) * 24, slow).noise
     assert noise.correlation == pytest.approx(0.8, abs=0.12)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_whitening_turns_the_noise_of_a_model_into_innovations(model: NoiseModel) -> None:
-    points = 60
-    unit = np.eye(points)
-    matrix = model.whitened(unit)
-    column = (np.arange(points) >= 25).astype(float)
-    assert matrix @ column == pytest.approx(model.step(points, 25))
-    assert model.step_squares(points)[25] == pytest.approx(np.sum((matrix @ column) ** 2))
-    products = model.step_products(matrix)[25]
-    assert products == pytest.approx((matrix @ column) @ matrix)
 
 
 def test_a_growth_of_the_noise_is_no_step() -> None:

@@ -19,8 +19,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy import special
 
-from nephoscope.features.history import seasons
-from nephoscope.features.history.noise import MODELS, WHITE, NoiseModel
+from nephoscope.stats.change_points import seasons
+from nephoscope.stats.change_points.noise import MODELS, WHITE, NoiseModel
 from nephoscope.stats.statistics.values import Array
 
 Indices = NDArray[np.intp]

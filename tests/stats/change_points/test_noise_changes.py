@@ -7,7 +7,7 @@ from tests.features.history.cases import noisy_office_hours
 from tests.features.history.drawn import DAY_S
 from tests.rates import holds_rate
 
-from nephoscope.features.history import noise_changes
+from nephoscope.stats.change_points import noise_changes
 
 
 def test_intervals_of_a_ratio_hold_it() -> None:

@@ -1,0 +1,1 @@
+"""Change points: steps of a series at every cadence, and changes of its noise."""
