@@ -19,7 +19,6 @@ from nephoscope.core.model import (
     MetricResult,
     RunResult,
     RunSummary,
-    Shape,
     TrialCounts,
     TrialRecord,
     TrialStatus,
@@ -131,7 +130,6 @@ def _metrics(
         groups = {key: own.by_boot(rounds, statistics.median) for key, own in single.items()}
         by_key = {key: own.by_boot(rounds, histograms.merge) for key, own in by_key.items()}
     priors = lines.pool_dependence(groups, by_key)
-    declared = run.metrics_of_shape(Shape.SCALAR)
     for key, group in groups.items():
         line = lines.scalar_line(
             key,
@@ -140,7 +138,6 @@ def _metrics(
             wanted=wanted(key, group.trial),
             simulated=key.target in models,
             prior=priors[key],
-            share=declared[key.benchmark, key.metric].share,
         )
         if group is not single[key]:
             own = single[key]

@@ -170,12 +170,10 @@ def scalar_line(
     wanted: Wanted,
     simulated: bool = False,
     prior: Array = ASSUMED,
-    share: bool = False,
 ) -> MetricResult:
     """The median over trials with its rank interval, its consistency and its warnings.
 
     simulated: see MetricResult. prior: of the autocorrelation of its trials (`pool_dependence`).
-    share: see MetricSpec.
     """
     headline = key.metric in wanted.headline
     if simulated:
@@ -187,9 +185,7 @@ def scalar_line(
         # Where the widths of a run decide how long it goes on, they allow for those decisions.
         stops_early = headline and wanted.n_min < wanted.n_max
         level = stopping.level(confidence, len(group.values)) if stops_early else confidence
-        estimate = estimates.median(
-            group.values, unit=group.unit, confidence=level, prior=prior, share=share
-        )
+        estimate = estimates.median(group.values, unit=group.unit, confidence=level, prior=prior)
         estimate = replace(estimate, confidence=confidence)
     warnings = _convergence(group.values, estimate, confidence, wanted, prior) if headline else []
     return MetricResult(

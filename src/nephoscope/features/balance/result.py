@@ -72,10 +72,8 @@ def _throughputs(trials: Sequence[BalancedTrial], confidence: float) -> Iterable
         )
 
 
-def _median(
-    values: Sequence[float], unit: str, confidence: float, *, share: bool = False
-) -> Estimate:
-    return estimates.median(values, unit=unit, confidence=confidence, share=share)
+def _median(values: Sequence[float], unit: str, confidence: float) -> Estimate:
+    return estimates.median(values, unit=unit, confidence=confidence)
 
 
 def _mean_response(
@@ -210,7 +208,7 @@ def _sharings(trials: Sequence[BalancedTrial], confidence: float) -> Iterable[Sh
         yield Sharing(
             balancer,
             {
-                name: _median([row[at] for row in shares], "ratio", confidence, share=True)
+                name: _median([row[at] for row in shares], "ratio", confidence)
                 for at, name in enumerate(names)
             },
             {name: weight / sum(due) for name, weight in zip(names, due, strict=True)},

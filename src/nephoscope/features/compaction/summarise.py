@@ -158,7 +158,7 @@ def estimate_of(
     estimate. Raises Refused.
     """
     if quantile is None:
-        return estimates.median(trials, unit=metric.unit, confidence=confidence, share=metric.share)
+        return estimates.median(trials, unit=metric.unit, confidence=confidence)
     return histograms.quantile_of_trials(
         trials,
         quantile,

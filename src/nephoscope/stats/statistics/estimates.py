@@ -85,17 +85,16 @@ def median(
     unit: str,
     confidence: float = 0.95,
     prior: Array = ASSUMED,
-    share: bool = False,
 ) -> Estimate:
     """Median with its order-statistic interval, as wide as the dependence of the values requires.
 
     values: one a repetition in order of execution; +inf is a timeout. prior: distribution of the
     autocorrelation (see `dependence`); with `INDEPENDENT` the ranks are exact for every
-    distribution. share: the quantity lies between 0 and 1, and so does its interval. Below
+    distribution. Below
     `minimum_n(0.5)` (6 at 95 %) there is no interval, only a note. Raises Refused for no values,
     for not-a-number, and when half of the repetitions or more timed out.
     """
-    return quantile(values, 0.5, unit=unit, confidence=confidence, prior=prior, share=share)
+    return quantile(values, 0.5, unit=unit, confidence=confidence, prior=prior)
 
 
 def quantile(
@@ -105,7 +104,6 @@ def quantile(
     unit: str,
     confidence: float = 0.95,
     prior: Array = ASSUMED,
-    share: bool = False,
 ) -> Estimate:
     """As `median`, of any quantile; nearest-rank but for the median.
 
@@ -148,7 +146,7 @@ def quantile(
         low, high = _between(ordered, first), _between(ordered, n + 1 - last)
         if q != 0.5 and max(below, above) > tail:
             wide = _mirrored(value, low, high)
-            wide = _within_limits(wide, ordered, share=share)
+            wide = _within_limits(wide, ordered)
             low, high = (wide[0] if below > tail else low), (wide[1] if above > tail else high)
         low, high = min(low, value), max(high, value)
         ranks, coverage = f"{first:.1f} and {n + 1 - last:.1f}", 1 - below - above
@@ -205,9 +203,7 @@ def _between(ordered: Array, rank: float) -> float:
     return low + part * (float(ordered[whole]) - low) if part and math.isfinite(low) else low
 
 
-def _within_limits(
-    bounds: tuple[float, float], ordered: Array, *, share: bool
-) -> tuple[float, float]:
+def _within_limits(bounds: tuple[float, float], ordered: Array) -> tuple[float, float]:
     """Bounds beyond the values as far as the quantity goes, and never inside the values.
 
     Values that reach zero and never fall below are taken for a quantity that is never negative.
@@ -215,8 +211,6 @@ def _within_limits(
     low, high = bounds
     if ordered[0] >= 0:
         low = max(low, 0.0)
-    if share:
-        high = min(high, max(1.0, float(ordered[-1])))
     return low, high
 
 
