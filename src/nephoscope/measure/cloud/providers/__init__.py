@@ -1,0 +1,51 @@
+"""The providers: one file and one line of `PROVIDERS` each.
+
+The libraries that they stand on are extras of the package (`pip install nephoscope[aws]`) and are
+imported when a provider is opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from nephoscope.core.errors import Lacking, UsageError
+from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.measure.cloud.provider import CloudSettings, Provider
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderEntry:
+    """Where a provider is. extra: of the package, that it needs; '' for none. library: what is
+    imported then; title: as its makers write it."""
+
+    module: str
+    title: str
+    extra: str = ""
+    library: str = ""
+
+
+PROVIDERS: dict[str, ProviderEntry] = {}
+"""Word in plans and options -> the provider; in the order of lists and pages."""
+
+
+def open_provider(settings: CloudSettings) -> Provider:
+    """Returns a provider. Raises UsageError for an unknown one, Lacking without its library."""
+    entry = PROVIDERS.get(settings.provider)
+    if entry is None:
+        near = did_you_mean(settings.provider, PROVIDERS)
+        raise UsageError(
+            f"'{settings.provider}' is no provider{near}.", f"Write one of {', '.join(PROVIDERS)}."
+        )
+    if entry.library:
+        try:
+            import_module(entry.library)
+        except ImportError:
+            raise Lacking(
+                f"Renting from {entry.title} needs the Python library {entry.library}.",
+                f"Install it with `pip install 'nephoscope[{entry.extra}]'`.",
+            ) from None
+    made: Any = import_module(f"{__name__}.{entry.module}").open(settings)
+    provider: Provider = made
+    return provider
