@@ -76,7 +76,7 @@ def rental(tmp_path: Path, probe: Path) -> Case:
     return Case(
         provisioner,
         toy_cloud.spec,
-        lambda name: [sys.executable, "-m", toy_cloud.__name__, str(tmp_path), name, "0"],
+        lambda name: [sys.executable, "-m", "tests.contract.toy_cloud", str(tmp_path), name, "0"],
         [sys.executable, "-c", script],
         lambda name: [one for one in cloud.all() if one.tags.run == name],
     )

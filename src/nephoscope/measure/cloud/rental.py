@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 from nephoscope.core.errors import RunFailed, UsageError, words_of
 from nephoscope.core.naming import plural
-from nephoscope.core.tasks import together
+from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import user_data
 from nephoscope.measure.cloud.calls import CloudCalls
+from nephoscope.measure.cloud.check import checked
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.launch import Launch, Launched, request_of, target_of
 from nephoscope.measure.cloud.model import (
@@ -88,7 +89,7 @@ class Rentals:
         Where `spec.is_kept`, the rental outlives this process; else its lock is held until
         `remove`, and a sweep removes it as soon as this process has ended.
         """
-        self._check(spec)
+        spec = await checked(self.calls, spec)
         folder = RentalFolder(spec.name, self._root)
         expires_s = int(time.time() + 3600 * spec.hours)
         document = _document(spec, expires_s)
@@ -103,24 +104,9 @@ class Rentals:
                     }
                 )
             except BaseException as error:
-                await self._undo(folder, error, say)
+                await uncancelled(self._undo(folder, error, say))
                 raise
         return rental
-
-    def _check(self, spec: RentalSpec) -> None:
-        """Refuses, before anything is made, what the cloud cannot do or a name that is taken."""
-        traits = self.provider.traits
-        for group in spec.groups:
-            if group.market not in traits.markets:
-                raise UsageError(
-                    f"{spec.cloud.provider} rents no machines on the market '{group.market}'.",
-                    f"Write {' or '.join(traits.markets)}.",
-                )
-        taken = [name for group in spec.groups for name in group.hosts()]
-        if len(set(taken)) < len(taken):
-            raise UsageError(
-                f"Two machines of {spec.name} have one name.", "Name the groups apart."
-            )
 
     async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
         kinds, regions = self.provider.traits.kinds, sorted({one.region for one in spec.groups})
@@ -256,10 +242,11 @@ class Rentals:
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
-        regions: Sequence[str] = known.get("regions", ())
-        if not regions:
-            regions = await self.calls.repeat(self.provider.regions)
         began = folder.last_create_s()
+        # Without a folder here it may be anywhere; with one, where something was asked for.
+        regions: Iterable[str] = {one.region for one in folder.intents() if one.what == "create"}
+        if not known:
+            regions = await self.calls.repeat(self.provider.regions)
         settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
         return await sweep(
             self.calls,
