@@ -13,12 +13,15 @@ from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 _SHOWN = 8
 
 
-async def checked(calls: CloudCalls, spec: RentalSpec) -> RentalSpec:
-    """Returns the rental with the ids of its images. Raises UsageError for what the cloud does not
-    have, with the nearest name that it has; CloudError where it does not answer."""
+async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec:
+    """Returns the rental with the ids of its images; `cloud` is the provider's word.
+
+    Raises UsageError for what the cloud does not have, with the nearest name that it has;
+    CloudError where it does not answer.
+    """
     _check_names(spec)
     regions = await calls.repeat(calls.provider.regions)
-    groups = [await _checked(calls, spec, group, regions) for group in spec.groups]
+    groups = [await _checked(calls, cloud, group, regions) for group in spec.groups]
     return replace(spec, groups=tuple(groups))
 
 
@@ -34,9 +37,9 @@ def _check_names(spec: RentalSpec) -> None:
 
 
 async def _checked(
-    calls: CloudCalls, spec: RentalSpec, group: MachineGroup, regions: Sequence[str]
+    calls: CloudCalls, cloud: str, group: MachineGroup, regions: Sequence[str]
 ) -> MachineGroup:
-    cloud, provider = spec.cloud.provider, calls.provider
+    provider = calls.provider
     _known("region", group.region, regions, cloud)
     if group.market not in provider.traits.markets:
         raise UsageError(

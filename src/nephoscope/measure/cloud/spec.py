@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nephoscope.measure.cloud.model import Market
-from nephoscope.measure.cloud.provider import CloudSettings
+
+BOOT_S = 600.0
+"""Longest time from the call that makes a machine to its first login."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,12 @@ class RentalSpec:
     """
 
     name: str
-    cloud: CloudSettings
     groups: tuple[MachineGroup, ...]
     hours: float
     lease_s: float = 900.0
     owner: str = ""
     login_from: str = ""
-    boot_s: float = 600.0
+    boot_s: float = BOOT_S
     replace: int = 1
     contact: bool = True
     accept_unknown_price: bool = False
