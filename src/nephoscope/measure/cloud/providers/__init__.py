@@ -6,6 +6,7 @@ imported when a provider is opened.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -30,14 +31,32 @@ PROVIDERS: dict[str, ProviderEntry] = {}
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
 
+def policy_of(word: str) -> Mapping[str, Any]:
+    """Returns the permissions that a provider needs, as its cloud writes them down.
+
+    Raises UsageError where the cloud has no such document.
+    """
+    module = import_module(f"{__name__}.{_entry(word).module}")
+    policy: Any = getattr(module, "policy", None)
+    if policy is None:
+        raise UsageError(
+            f"{PROVIDERS[word].title} has no policy document.",
+            "Its credentials need to create, list and remove what `nephoscope cloud up` names.",
+        )
+    made: Mapping[str, Any] = policy()
+    return made
+
+
+def _entry(word: str) -> ProviderEntry:
+    if word not in PROVIDERS:
+        near = did_you_mean(word, PROVIDERS)
+        raise UsageError(f"'{word}' is no provider{near}.", f"Write one of {', '.join(PROVIDERS)}.")
+    return PROVIDERS[word]
+
+
 def open_provider(settings: CloudSettings) -> Provider:
     """Returns a provider. Raises UsageError for an unknown one, Lacking without its library."""
-    entry = PROVIDERS.get(settings.provider)
-    if entry is None:
-        near = did_you_mean(settings.provider, PROVIDERS)
-        raise UsageError(
-            f"'{settings.provider}' is no provider{near}.", f"Write one of {', '.join(PROVIDERS)}."
-        )
+    entry = _entry(settings.provider)
     if entry.library:
         try:
             import_module(entry.library)
