@@ -23,9 +23,9 @@ from .double import Double
 from .helpers import IMAGE_NAME
 
 pytest.importorskip("boto3")
-from nephoscope.measure.cloud.providers import open_provider  # noqa: E402
-from nephoscope.measure.cloud.providers.ec2 import Ec2  # noqa: E402
-from nephoscope.measure.cloud.providers.ec2_policy import policy  # noqa: E402
+from nephoscope.measure.cloud.providers import open_provider
+from nephoscope.measure.cloud.providers.ec2 import Ec2
+from nephoscope.measure.cloud.providers.ec2_policy import policy
 
 REGION = "us-east-1"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA test"
@@ -158,7 +158,7 @@ def test_every_kind_is_listed_and_removed(cloud: Double, ec2: Ec2, client) -> No
     assert {each.kind for each in found} == set(Kind)
     for kind in Kind:
         for each in found:
-            if each.kind is kind and not (kind is Kind.VOLUME):
+            if each.kind is kind and kind is not Kind.VOLUME:
                 ec2.delete(each)
         cloud.advance(5)
     assert [each["name"] for each in cloud.live()] == ["b0"]
