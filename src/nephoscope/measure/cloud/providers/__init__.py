@@ -27,7 +27,9 @@ class ProviderEntry:
     library: str = ""
 
 
-PROVIDERS: dict[str, ProviderEntry] = {}
+PROVIDERS: dict[str, ProviderEntry] = {
+    "ec2": ProviderEntry("ec2", "Amazon EC2", "aws", "boto3"),
+}
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
 
