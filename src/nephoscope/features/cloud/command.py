@@ -144,7 +144,8 @@ def up(args: _UpArguments) -> None:
     """
     from nephoscope.measure.provisioning import SpendingLimit, create_within
 
-    rentals, spec = opened(args.cloud), _spec(args)
+    rentals = opened(args.cloud)
+    spec = carried_out(rentals.checked(_spec(args)))
     began = time.monotonic()
     if args.dry_run:
         _preview(rentals, spec, as_json=args.as_json)
@@ -204,9 +205,6 @@ def _spec(args: _UpArguments) -> RentalSpec:
 
 
 def _preview(rentals: Rentals, spec: RentalSpec, *, as_json: bool) -> None:
-    from nephoscope.measure.cloud.check import checked
-
-    spec = carried_out(checked(rentals.calls, spec, rentals.settings.provider))
     quote = rentals.quote(spec)
     rows = [
         {"name": name, "type": one.type, "region": one.region, "zone": one.zone, "image": one.image}

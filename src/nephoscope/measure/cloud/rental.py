@@ -90,13 +90,17 @@ class Rentals:
             total = one if total is None else total.plus(one)
         return total
 
+    async def checked(self, spec: RentalSpec) -> RentalSpec:
+        """Returns a rental that was held against what the cloud offers; see `check.checked`."""
+        return await checked(self.calls, spec, self.settings.provider)
+
     async def create(self, spec: RentalSpec, *, say: Say) -> Rental:
         """See `Provisioner.create`; raises CloudError with the cloud's own words.
 
         Where `spec.is_kept`, the rental outlives this process; else its lock is held until
         `remove`, and a sweep removes it as soon as this process has ended.
         """
-        spec = await checked(self.calls, spec, self.settings.provider)
+        spec = await self.checked(spec)
         folder = RentalFolder(spec.name, self.root)
         expires_s = int(time.time() + 3600 * spec.hours)
         document = {**_document(spec, expires_s), "cloud": asdict(self.settings)}

@@ -60,5 +60,7 @@ class RentalSpec:
     replace: int = 1
     contact: bool = True
     accept_unknown_price: bool = False
+    is_checked: bool = False
+    """It was held against the cloud, and its images are ids; see `check`."""
     is_kept: bool = False
     """It stays when the process that made it ends, until its lease does."""

@@ -98,6 +98,7 @@ class RentedEnvironment(Environment):
     async def _rent(self, rentals: Rentals, spec: RentalSpec) -> None:
         hosts = plural(len(spec.groups), "machine")
         self._say(f"{hosts} of {rentals.settings.provider} rented as {spec.name}.")
+        spec = await rentals.checked(spec)
         hours = spec.hours if self._budget_s is not None else None
         rental = await create_within(rentals, spec, hours=hours, limit=self._limit, say=self._say)
         self._rented.append(_Rented(rentals, rental, time.monotonic()))

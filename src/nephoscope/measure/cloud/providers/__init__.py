@@ -19,16 +19,17 @@ from nephoscope.measure.cloud.provider import CloudSettings, Provider
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
     """Where a provider is. extra: of the package, that it needs; '' for none. library: what is
-    imported then; title: as its makers write it."""
+    imported then; title: as its makers write it. policy: module of its permissions."""
 
     module: str
     title: str
     extra: str = ""
     library: str = ""
+    policy: str = ""
 
 
 PROVIDERS: dict[str, ProviderEntry] = {
-    "ec2": ProviderEntry("ec2", "Amazon EC2", "aws", "boto3"),
+    "ec2": ProviderEntry("ec2", "Amazon EC2", "aws", "boto3", policy="ec2_policy"),
 }
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
@@ -38,15 +39,15 @@ def policy_of(word: str) -> Mapping[str, Any]:
 
     Raises UsageError where the cloud has no such document.
     """
-    module = import_module(f"{__name__}.{_entry(word).module}")
-    policy: Any = getattr(module, "policy", None)
-    if policy is None:
+    entry = _entry(word)
+    if not entry.policy:
         raise UsageError(
-            f"{PROVIDERS[word].title} has no policy document.",
+            f"{entry.title} has no policy document.",
             "Its credentials need to create, list and remove what `nephoscope cloud up` names.",
         )
-    made: Mapping[str, Any] = policy()
-    return made
+    made: Any = import_module(f"{__name__}.{entry.policy}").policy()
+    policy: Mapping[str, Any] = made
+    return policy
 
 
 def _entry(word: str) -> ProviderEntry:
