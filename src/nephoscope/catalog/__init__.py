@@ -393,10 +393,13 @@ def host_boot() -> BenchmarkSpec:
         segment("boot_request_ns", "From the request to the first line of the kernel."),
         segment("boot_kernel_ns", "From the first line of the kernel to that of init."),
         segment("boot_userland_ns", "From the first line of init to the first answer."),
+        segment("boot_answer_ns", "Of a rented machine: from the request to the cloud's answer."),
+        segment("boot_running_ns", "From the cloud's answer to its list that shows it running."),
+        segment("boot_login_ns", "From that list to the first login."),
     )
     return BenchmarkSpec(
         id=HOST_BOOT,
-        summary="Boots a host of the plan's lab and times the segments",
+        summary="Boots a host of the plan's lab, or takes the launch of a rented one, in segments",
         params=(level,),
         metrics=metrics,
         overhead="the host is gone while it boots; nothing else may use it",
@@ -412,12 +415,15 @@ _HOST_BOOT_PAGE = """\
 # What it measures
 How long a host takes from the request to the first answer, in segments. The runner executes it, and
 no program on the host: only hosts of the plan's own lab can be booted from here. A nested design
-(`design.nest`) stores each of its boots as a trial of this benchmark.
+(`design.nest`) stores each of its boots as a trial of this benchmark. Of a rented machine the launch
+is its one boot.
 
 # How
 The marks are lines on the guest's serial console, stamped when they arrive: the first line of the
 kernel, the first line of init. The last mark is the first answered connection. Bare hosts and
-containers have no kernel of their own, so that some or all segments are missing, and are not zero.
+containers have no kernel of their own, so that some or all segments are missing, and are not zero. The launch of
+a rented machine has segments of its own: the cloud's answer to the request, its list that shows the
+machine running (asked for once a second), the first login.
 
 # What can disturb it
 Other guests that boot, and the disk on which their images lie. An emulated processor boots ten

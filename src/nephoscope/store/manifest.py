@@ -111,7 +111,8 @@ class RunManifest:
     store of thousands of runs is listed without. created_at, started_at, finished_at: seconds since
     the epoch. budget_s, spent_s: seconds of measuring. lost: target -> why it was given up.
     journal: bytes and digest when the run ended. lab_made: name of the lab that this run made and
-    has not removed. imported: how files of another tool were read. stored: all keys as the file has
+    has not removed. rented: target -> the machine that was rented for it, as its cloud names it, with
+    what the cloud shows of its host. imported: how files of another tool were read. stored: all keys as the file has
     them, also those of features and of later versions, which stay when the file is rewritten.
     """
 
@@ -148,6 +149,7 @@ class RunManifest:
         lambda value: has_types(value, _MERGED), default=None
     )
     lab_made: str = _key(_is_text, default="")
+    rented: Mapping[str, Mapping[str, Any]] = _key(_mapping_of(_is_mapping), default_factory=dict)
     imported: Mapping[str, Any] | None = _key(_is_mapping, default=None)
     stored: Mapping[str, Any] = field(default_factory=dict, repr=False)
 

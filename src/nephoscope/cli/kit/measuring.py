@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from nephoscope.cli.kit import options, output
 from nephoscope.core.errors import StoreError
@@ -84,11 +84,13 @@ def executed(
     progress: Callable[[TextIO], ProgressDisplay] | None = None,
     labels: Mapping[str, str] | None = None,
     limit_s: float | None = None,
+    **more: Any,
 ) -> StoredRun:
     """Runs the plan, or resumes its unfinished run; progress goes to stderr.
 
     progress: class that prints it, where a command has its own. labels: of the run besides the
-    user's. limit_s: seconds after which it ends whatever is measured then.
+    user's. limit_s: seconds after which it ends whatever is measured then. more: further
+    arguments of `runs.execute`.
     """
     from nephoscope.cli.kit.progress import ProgressDisplay
     from nephoscope.measure import runs
@@ -97,7 +99,9 @@ def executed(
         target.require_programs()  # without them no run is begun, so that none is left behind empty
     with (progress or ProgressDisplay)(sys.stderr) as observer:
         every = {**options.given_labels(), **(labels or {})}
-        return runs.execute(plan, store, observer, fresh=fresh, labels=every, limit_s=limit_s)
+        return runs.execute(
+            plan, store, observer, fresh=fresh, labels=every, limit_s=limit_s, **more
+        )
 
 
 def present(

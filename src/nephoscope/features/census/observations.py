@@ -13,6 +13,7 @@ from typing import Any
 from nephoscope.catalog import CPU_GAPS, FINGERPRINT
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Better, TrialRecord, factors_key
+from nephoscope.features.census import hosts
 from nephoscope.features.census.records import (
     UNKNOWN_TYPE,
     Census,
@@ -59,7 +60,8 @@ class Observation:
 
     instance, host: the two hashes it may be known by; '' where hidden. signature: family, model and
     stepping. agree: False where cpuid and /proc/cpuinfo tell different CPUs. settings: as of
-    results.run_settings.
+    results.run_settings. placed_on: physical host, as the provider of a rented machine names it; ''
+    where it does not.
     """
 
     run: str
@@ -74,6 +76,7 @@ class Observation:
     at: float
     agree: bool
     settings: Mapping[str, str] = field(default_factory=dict)
+    placed_on: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,21 +213,26 @@ def _observation(
     if not model:
         return None
     numbers = {k: facts.number(document, f"cpu.by_cpuid.{k}") for k in _SIGNATURE}
-    provider = facts.text(document, "cloud.provider")
+    # What the run rented is known also where the machine's metadata service was not asked.
+    rented = run.manifest.rented.get(target, {})
     kind = facts.text(document, "cloud.instance_type")
+    provider = facts.text(document, "cloud.provider") if kind else rented.get("provider")
+    kind = kind or rented.get("type")
+    instance = facts.text(document, "cloud.instance_id_hash") or str(rented.get("id", ""))
     return Observation(
         run.id,
         target,
         "",
-        facts.text(document, "cloud.instance_id_hash") or "",
+        instance,
         facts.text(document, "identity.machine_id_hash") or "",
         " ".join(model.split()),
         ", ".join(f"{k} {v:g}" for k, v in numbers.items() if v is not None),
         (f"{provider} {kind}" if provider else kind) if kind else UNKNOWN_TYPE,
-        facts.text(document, "cloud.zone") or "",
+        facts.text(document, "cloud.zone") or str(rented.get("zone", "")),
         at,
         facts.fact(document, "cpu.agree") is not False,
         run_settings.settings_of(run.manifest, target, document),
+        str(rented.get("host", "")),
     )
 
 
@@ -309,6 +317,7 @@ def _flags(observations: Sequence[Observation], first: Mapping[str, Observation]
     ):
         if machines:
             yield f"{len(machines)} machine{'s were' if len(machines) != 1 else ' was'} {text}"
+    yield from hosts.sentences(hosts.host_hints(observations))
 
 
 def _count(observation: Observation) -> MachineCount:

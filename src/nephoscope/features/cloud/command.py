@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.options import argument, flag, option
 from nephoscope.core import units
 from nephoscope.core.naming import plural
+from nephoscope.features.cloud.census_command import census
+from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
+from nephoscope.features.cloud.pick_command import pick
 from nephoscope.features.cloud.records import (
     CloudCheck,
     RentalList,
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
     from nephoscope.measure.cloud.sweep import Swept
     from nephoscope.measure.provisioning import Quote
 
-_Result = TypeVar("_Result")
-
 NOT_CLEAN = 3
 
 
@@ -39,37 +40,8 @@ def cloud() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CloudChoice:
-    """Which cloud, and as whom."""
-
-    provider: str = argument(metavar="PROVIDER")
-    endpoint: str = option(
-        "--endpoint", "URL", "Address of the API [default: the provider's].", default=""
-    )
-    profile: str = option(
-        "--profile",
-        "NAME",
-        "Credentials, as the provider's own tools name them (AWS profile, entry of clouds.yaml).",
-        default="",
-    )
-
-
-_CHOICE = options.group(CloudChoice)
-
-
-def opened(choice: CloudChoice) -> Rentals:
-    """Returns the cloud that is chosen. Raises UsageError, Lacking, CloudError."""
-    from nephoscope.measure.cloud.provider import CloudSettings
-    from nephoscope.measure.cloud.providers import open_provider
-    from nephoscope.measure.cloud.rental import Rentals
-
-    settings = CloudSettings(choice.provider, choice.endpoint, choice.profile)
-    return Rentals(open_provider(settings), settings)
-
-
-@dataclass(frozen=True, slots=True)
 class _DoctorArguments:
-    cloud: CloudChoice = _CHOICE
+    cloud: CloudChoice = CHOICE
     as_json: bool = options.JSON
 
 
@@ -103,7 +75,7 @@ def doctor(args: _DoctorArguments) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _UpArguments:
-    cloud: CloudChoice = _CHOICE
+    cloud: CloudChoice = CHOICE
     name: str = option("--name", "NAME", "Name of the rental.", required=True)
     region: str = option("--region", "REGION", "Region, by the cloud's name.", required=True)
     type: str = option("--type", "TYPE", "Type of the machines.", required=True)
@@ -172,7 +144,7 @@ def up(args: _UpArguments) -> None:
     output.say(
         f"Rental {made.name} is up: {plural(len(rows), 'machine')} ({elapsed_s:.1f} s), until "
         f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name} "
-        f"{_words(args.cloud)}`."
+        f"{words_of(args.cloud)}`."
     )
     shown = [(row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows]
     output.say(output.table(("name", "id", "address", "first login"), shown, right=(3,)))
@@ -239,7 +211,7 @@ def _rented(
 
 @dataclass(frozen=True, slots=True)
 class _ListArguments:
-    cloud: CloudChoice = _CHOICE
+    cloud: CloudChoice = CHOICE
     as_json: bool = options.JSON
 
 
@@ -269,7 +241,7 @@ def list_(args: _ListArguments) -> None:
 @dataclass(frozen=True, slots=True)
 class _DownArguments:
     name: str = argument(metavar="NAME")
-    cloud: CloudChoice = _CHOICE
+    cloud: CloudChoice = CHOICE
     as_json: bool = options.JSON
 
 
@@ -283,7 +255,7 @@ def down(args: _DownArguments) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _SweepArguments:
-    cloud: CloudChoice = _CHOICE
+    cloud: CloudChoice = CHOICE
     run: str = option("--run", "NAME", "Only this rental, whatever its state.", default="")
     owner: str = option("--owner", "NAME", "Whose [default: user and host name].", default="")
     everything: bool = flag("--all", "Also what has not expired, but for rentals in use here.")
@@ -326,7 +298,7 @@ def _swept(choice: CloudChoice, scope: Any, *, as_json: bool, **more: Any) -> in
     if is_dry:
         return 0
     if not as_json:
-        found.require_clean(f"nephoscope cloud sweep {_words(choice)}")
+        found.require_clean(f"nephoscope cloud sweep {words_of(choice)}")
     return 0 if found.is_clean else NOT_CLEAN
 
 
@@ -344,7 +316,7 @@ def _say_swept(found: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
         output.say(
             f"Left alone: {plural(len(found.spared), 'resource')} of {', '.join(runs[:8])}, "
             "in use, not expired or another owner's. Remove one with "
-            f"`nephoscope cloud sweep {_words(choice)} --run NAME`."
+            f"`nephoscope cloud sweep {words_of(choice)} --run NAME`."
         )
 
 
@@ -361,12 +333,8 @@ def policy(args: _PolicyArguments) -> None:
     output.say(json.dumps(policy_of(args.provider), indent=2))
 
 
-def carried_out(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Returns the result of `work`; a signal that ends programs cancels it, and what it made is
-    removed."""
-    from nephoscope.core.tasks import run_until_signal
-
-    return run_until_signal(work, "Interrupted; what was rented was removed.")
+for _measuring in (census, pick):
+    cloud.add_command(_measuring)
 
 
 def _resource(resource: Resource) -> dict[str, Any]:
@@ -378,14 +346,6 @@ def _resource(resource: Resource) -> dict[str, Any]:
         "owner": resource.tags.owner,
         "expires": _time(resource.tags.expires_s),
     }
-
-
-def _words(choice: CloudChoice) -> str:
-    """Returns the words of a command line that choose this cloud."""
-    words = [choice.provider]
-    words += ["--endpoint", choice.endpoint] if choice.endpoint else []
-    words += ["--profile", choice.profile] if choice.profile else []
-    return " ".join(words)
 
 
 def _seconds(value: float | None) -> str:

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from nephoscope.results.feature import Feature
 
-CLOUD = Feature("cloud", commands=(".features.cloud.command:cloud",))
+CLOUD = Feature(
+    "cloud", needs=("census", "cost", "platforms"), commands=(".features.cloud.command:cloud",)
+)

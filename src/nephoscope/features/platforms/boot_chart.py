@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nephoscope.core.model import Estimate
-from nephoscope.features.platforms.records import MARKS, BootFigures
+from nephoscope.features.platforms.records import LAUNCH_MARKS, MARKS, BootFigures
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Item, Table, items
 from nephoscope.report.columns import number, spread, table, text
@@ -14,6 +14,8 @@ SEGMENTS = {
     "output": "start of the program",
     "kernel": "until the kernel",
     "userland": "until init",
+    "answer": "until the cloud's answer",
+    "running": "until listed as running",
     "reachable": "until reachable",
 }
 """Mark -> name of the segment that ends with it."""
@@ -27,7 +29,7 @@ def chart(boots: Sequence[BootFigures]) -> Chart:
     """Returns the timeline of platforms that booted; their figures as its table."""
     names = [wording.clean(boot.name) for boot in boots]
     data = []
-    for index, mark in enumerate(MARKS):
+    for mark in SEGMENTS:
         own = [(place, boot) for place, boot in enumerate(boots) if mark in boot.segments]
         if not own:
             continue
@@ -39,7 +41,7 @@ def chart(boots: Sequence[BootFigures]) -> Chart:
         style = {
             "type": "bar",
             "orientation": "h",
-            "marker": {"color": palette.style(index)[0]},
+            "marker": {"color": palette.style(_place(mark))[0]},
             "error_x": figures.interval_bars(ends) | {"color": palette.NEUTRAL},
         }
         values = [boot.segments[mark].value for _, boot in own]
@@ -59,9 +61,13 @@ def chart(boots: Sequence[BootFigures]) -> Chart:
     return Chart("boot-timeline", "Boot timeline", figure, boots_table(boots), _CAPTION)
 
 
+def _place(mark: str) -> int:
+    return (MARKS if mark in MARKS else LAUNCH_MARKS).index(mark)
+
+
 def boots_table(boots: Sequence[BootFigures]) -> Table:
     """Returns segments, whole boots and memory, each with interval."""
-    present = [mark for mark in MARKS if any(mark in boot.segments for boot in boots)]
+    present = [mark for mark in SEGMENTS if any(mark in boot.segments for boot in boots)]
     return table(
         boots,
         text("platform", lambda row: row.name),

@@ -18,15 +18,17 @@ def figures(
     reasons: Mapping[str, str],
     failures: Sequence[str] = (),
     *,
+    expected: Sequence[str] = MARKS,
     confidence: float = 0.95,
 ) -> BootFigures:
     """Returns the figures of a platform's boots, each of which is one repetition.
 
     reasons: why a mark is missing, where the platform says so. A mark that some boots lack is left
-    out, so that the segments of all boots are the same ones.
+    out, so that the segments of all boots are the same ones. expected: marks in order, of which the
+    last is the end of a boot.
     """
     why = dict(reasons)
-    seen = {mark: sum(mark in boot.marks_ns for boot in boots) for mark in MARKS}
+    seen = {mark: sum(mark in boot.marks_ns for boot in boots) for mark in expected}
     for mark, count in seen.items():
         if 0 < count < len(boots):
             why[mark] = (
@@ -34,7 +36,7 @@ def figures(
             )
         elif not count:
             why.setdefault(mark, "no boot was measured" if not boots else "it was not seen")
-    present = [mark for mark in MARKS if boots and seen[mark] == len(boots)]
+    present = [mark for mark in expected if boots and seen[mark] == len(boots)]
 
     def mean(values: Sequence[float], unit: str) -> Estimate:
         return mean_of_skewed(values, unit=unit, confidence=confidence, least=0.0)

@@ -10,6 +10,9 @@ from nephoscope.core.model import Estimate, Factors
 MARKS = ("output", "kernel", "userland", "reachable")
 """Marks of a boot in order, as `nephoscope.measure.lab.boot.BootTimes.marks` names them."""
 
+LAUNCH_MARKS = ("answer", "running", "reachable")
+"""Marks of the launch of a rented machine in order; `reachable` is the first login."""
+
 
 @dataclass(frozen=True, slots=True)
 class Boot:

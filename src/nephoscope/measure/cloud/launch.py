@@ -14,7 +14,7 @@ from nephoscope.core.naming import plural
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.model import Machine, MachineRequest, State, Tags
-from nephoscope.measure.cloud.provider import CloudTraits
+from nephoscope.measure.cloud.provider import Cause, CloudError, CloudTraits
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.provisioning import Say
 from nephoscope.measure.targets import kinds
@@ -23,24 +23,37 @@ if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
 
 _POLL_S, _TRY_S, _RETRY_S = 1.0, 20.0, 1.0
+_TOO_FEW = (Cause.QUOTA, Cause.CAPACITY)
 _ENDED = (State.FAILED, State.STOPPING, State.STOPPED, State.LEAVING, State.GONE)
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchTimes:
+    """When a machine was ready, in seconds since the call that made it: the cloud's answer, the
+    first listing that shows it as running (listed once a second), the first login."""
+
+    answer_s: float
+    running_s: float
+    login_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Launched:
-    """A machine that was reached. ready_s: from the call that made it to the first login."""
+    """A machine that was reached."""
 
     machine: Machine
     target: TargetRecord
-    ready_s: float
+    times: LaunchTimes
 
 
 class Launch:
     """The launch of one group. request: for all of its machines, but for their number."""
 
     def __init__(self, spec: RentalSpec, group: MachineGroup, request: MachineRequest) -> None:
-        self._spec, self._group, self._request = spec, group, request
-        self._reasons: list[str] = []
+        self._spec, self.group, self._request = spec, group, request
+        self.reasons: list[str] = []
+        self.cause: Cause | None = None
+        """Why the cloud granted too few, where fewer are accepted."""
 
     async def run(
         self, calls: CloudCalls, folder: RentalFolder, host_key: str, say: Say
@@ -50,7 +63,7 @@ class Launch:
         Those that fail or never answer are replaced; hedges are launched at once. Machines that
         are not returned are still there.
         """
-        group = self._group
+        group = self.group
         least = group.count if group.at_least is None else group.at_least
         ready: list[Launched] = []
         for attempt in range(1 + self._spec.replace):
@@ -63,16 +76,25 @@ class Launch:
                 tags=self._request.tags,
             )
             began = time.monotonic()
-            made = [one for one in await calls.make(asked, folder) if isinstance(one, Machine)]
+            try:
+                granted = await calls.make(asked, folder)
+            except CloudError as error:
+                if least or error.cause not in _TOO_FEW:
+                    raise
+                self.cause = error.cause
+                self.reasons.append(error.message.rstrip("."))
+                break
+            answer_s = time.monotonic() - began
+            made = [one for one in granted if isinstance(one, Machine)]
             say(f"{group.name}: {plural(len(made), 'machine')} of {group.type} starting")
-            following = _Following(calls, folder, host_key, self._spec, asked, began)
+            following = Following(calls, folder, host_key, self._spec, asked, began, answer_s)
             ready += await following.follow(made, missing)
-            self._reasons += following.reasons
+            self.reasons += following.reasons
             if len(ready) >= group.count:
                 break
             say(f"{group.name}: {'; '.join(following.reasons) or 'too few were granted'}")
         if len(ready) < least:
-            why = "; ".join(dict.fromkeys(self._reasons)) or "the cloud granted no more"
+            why = "; ".join(dict.fromkeys(self.reasons)) or "the cloud granted no more"
             raise RunFailed(
                 f"{len(ready)} of {plural(group.count, 'machine')} of group {group.name} became "
                 f"ready, and at least {least} are needed: {why}.",
@@ -84,7 +106,7 @@ class Launch:
         }
 
 
-class _Following:
+class Following:
     """Machines of one call, from the answer to the first login."""
 
     def __init__(
@@ -95,9 +117,11 @@ class _Following:
         spec: RentalSpec,
         request: MachineRequest,
         began: float,
+        answer_s: float,
     ) -> None:
         self._calls, self._folder, self._host_key = calls, folder, host_key
         self._spec, self._request, self._began = spec, request, began
+        self._answer_s = answer_s
         self._until = began + spec.boot_s
         self._contacts: dict[str, asyncio.Task[Launched | str]] = {}
         self.reasons: list[str] = []
@@ -172,6 +196,7 @@ class _Following:
         if machine.address and not machine.target:
             with self._folder.known_hosts.open("a", encoding="ascii") as file:
                 file.write(f"{machine.address} {self._host_key}\n")
+        running_s = time.monotonic() - self._began
         record = target_of(machine.id, machine, self._folder)
         while self._spec.contact:
             target = record.make()
@@ -185,7 +210,8 @@ class _Following:
                 with contextlib.suppress(NephoscopeError):
                     await target.close()
             await asyncio.sleep(_RETRY_S)
-        return Launched(machine, record, time.monotonic() - self._began)
+        login_s = time.monotonic() - self._began
+        return Launched(machine, record, LaunchTimes(self._answer_s, running_s, login_s))
 
 
 def target_of(name: str, machine: Machine, folder: RentalFolder) -> TargetRecord:

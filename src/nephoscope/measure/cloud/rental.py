@@ -22,7 +22,7 @@ from nephoscope.measure.cloud import user_data
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
 from nephoscope.measure.cloud.intents import RentalFolder, folders
-from nephoscope.measure.cloud.launch import Launch, Launched, request_of, target_of
+from nephoscope.measure.cloud.launch import Launch, Launched, LaunchTimes, request_of, target_of
 from nephoscope.measure.cloud.model import (
     KeyPairRequest,
     Kind,
@@ -32,7 +32,7 @@ from nephoscope.measure.cloud.model import (
     State,
     Tags,
 )
-from nephoscope.measure.cloud.provider import CloudSettings, Provider
+from nephoscope.measure.cloud.provider import Cause, CloudSettings, Provider
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
 from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Quote, Say
@@ -42,15 +42,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Fewer machines of a group than were asked for. cause: why the cloud granted too few; None
+    where it granted them and they failed or never answered."""
+
+    group: str
+    missing: int
+    cause: Cause | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rental:
-    """Machines that are rented and were reached. hosts: by name, as targets of plans."""
+    """Machines that are rented and were reached. hosts: by name, as targets of plans. notes: on
+    machines that failed or never answered, also where another one replaced them."""
 
     name: str
     machines: Mapping[str, Machine]
     hosts: Mapping[str, TargetRecord]
     expires_s: int
-    boot_s: Mapping[str, float] = field(default_factory=dict)
+    times: Mapping[str, LaunchTimes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    shortfalls: tuple[Shortfall, ...] = ()
+
+    @property
+    def boot_s(self) -> dict[str, float]:
+        """Returns the seconds from the call that made each machine to its first login."""
+        return {name: one.login_s for name, one in self.times.items()}
 
 
 class Rentals:
@@ -83,8 +101,7 @@ class Rentals:
                     continue
                 raise UsageError(
                     f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
-                    "Give `per_hour` for it in a plan, or accept that with "
-                    "--accept-unknown-price.",
+                    "Give `per_hour` for it in a plan, or accept that with --accept-unknown-price.",
                 )
             total = one if total is None else total.plus(one)
         return total
@@ -171,7 +188,9 @@ class Rentals:
             {name: made.machine for name, made in machines.items()},
             {name: made.target for name, made in machines.items()},
             tags.expires_s,
-            {name: made.ready_s for name, made in machines.items()},
+            {name: made.times for name, made in machines.items()},
+            tuple(f"{one.group.name}: {why}." for one in launches for why in one.reasons),
+            tuple(_shortfalls(launches, parts)),
         )
 
     async def _remove_surplus(
@@ -255,6 +274,14 @@ class Rentals:
 
         await together(*(one(record) for record in rental.hosts.values()))
 
+    async def keep(self, rental: Rental) -> None:
+        """Leaves a rental up when this process ends, until the time for which it was quoted."""
+        if self.provider.traits.user_data:
+            await self.renew(rental, rental.expires_s - time.time())
+        folder = RentalFolder(rental.name, self.root)
+        folder.write({**folder.read(), "is_kept": True})
+        self._held.pop(rental.name, ExitStack()).close()
+
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
         began = folder.last_create_s()
@@ -271,6 +298,15 @@ class Rentals:
             settled_s=settled_s,
             say=say,
         )
+
+
+def _shortfalls(
+    launches: Sequence[Launch], parts: Sequence[Mapping[str, Launched]]
+) -> Iterable[Shortfall]:
+    for launch, made in zip(launches, parts, strict=True):
+        if (missing := launch.group.count - len(made)) > 0:
+            why = "; ".join(dict.fromkeys(launch.reasons)) or "the cloud granted no more"
+            yield Shortfall(launch.group.name, missing, launch.cause, why)
 
 
 def own_name() -> str:

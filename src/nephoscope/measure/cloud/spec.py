@@ -15,7 +15,8 @@ class MachineGroup:
     """Machines of one kind in a rental.
 
     name: of its machines, which are called name-1, name-2, …; of a single one without the number.
-    at_least: fewer are worth nothing; None for all. hedge: how many more are launched, of which the
+    at_least: fewer are worth nothing; None for all, 0 where none at all is accepted too, as
+    when the quota is reached. hedge: how many more are launched, of which the
     first `count` that are ready are kept. per_h: price of one in `currency`, where the user knows
     better than the cloud's list; None for the list's.
     """

@@ -9,15 +9,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nephoscope.core.errors import NephoscopeError, UsageError
+from nephoscope.core.errors import NephoscopeError, PlanError, RunFailed, TargetError, UsageError
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
-from nephoscope.measure.cloud.rental import Rental, Rentals
+from nephoscope.measure.cloud.rental import Rental, Rentals, Shortfall
 from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
@@ -26,6 +26,9 @@ from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.store import StoredRun
+
+if TYPE_CHECKING:
+    from nephoscope.measure.lab.boot import BootTimes
 
 LEASE_S = 3600.0
 """How long machines live without a sign of the controller; renewed between trials."""
@@ -42,10 +45,29 @@ class _Rented:
 
 
 class RentedEnvironment(Environment):
-    """The rented machines of a plan, one rental for each cloud."""
+    """The rented machines of a plan, one rental for each cloud.
 
-    def __init__(self, plan: Plan, run: StoredRun, say: Callable[[str], None]) -> None:
+    is_partial: machines that the cloud does not grant, or that never answer, are missing; else
+    nothing is measured without them. shortfalls, notes: of those, as of `Rental`. cost: what was
+    rented, so far, at the quoted prices; None where nothing has a price.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: StoredRun,
+        say: Callable[[str], None],
+        *,
+        is_partial: bool = False,
+    ) -> None:
         self._run, self._say = run, say
+        self._least = 0 if is_partial else None
+        self._quote: Quote | None = None
+        self._since: float | None = None
+        self._until: float | None = None
+        self._launches: set[str] = set()
+        self.shortfalls: list[Shortfall] = []
+        self.notes: list[str] = []
         self._targets = [one for one in plan.targets if isinstance(one, RentedRecord)]
         self._budget_s = budget_s(plan)
         money = plan.money
@@ -70,8 +92,40 @@ class RentedEnvironment(Environment):
         if quotes:
             # Together: each cloud alone may be below a limit that all of them exceed.
             hours = wanted[0][1].hours if self._budget_s is not None else None
-            authorise(reduce(Quote.plus, quotes), hours, self._limit, self._say)
+            self._quote = reduce(Quote.plus, quotes)
+            authorise(self._quote, hours, self._limit, self._say)
+        self._since = time.monotonic()
         await together(*(self._rent(rentals, spec) for rentals, spec in wanted))
+        if not any(one.rental.machines for one in self._rented):
+            reasons = dict.fromkeys(one.reason for one in self.shortfalls)
+            raise RunFailed(
+                f"None of {plural(len(self._targets), 'machine')} was rented: "
+                f"{'; '.join(reasons)}.",
+                "Ask for fewer machines, or for another zone or type.",
+            )
+        self._run.update(rented=self._documents())
+
+    def _documents(self) -> dict[str, Any]:
+        """Returns what was rented for each target, for the manifest."""
+        return {
+            name: {
+                "provider": one.rentals.settings.provider,
+                "id": machine.id,
+                "region": machine.region,
+                "zone": machine.zone,
+                "type": machine.type,
+                "host": machine.host,
+            }
+            for one in self._rented
+            for name, machine in one.rental.machines.items()
+        }
+
+    @property
+    def cost(self) -> float | None:
+        """Returns the cost so far; of all machines that were asked for, for the whole time."""
+        if self._quote is None or self._since is None:
+            return None
+        return self._quote.cost(((self._until or time.monotonic()) - self._since) / 3600)
 
     def specs(self) -> list[tuple[CloudSettings, RentalSpec]]:
         """Returns what is rented: one rental for each cloud and network that may log in."""
@@ -86,6 +140,7 @@ class RentedEnvironment(Environment):
                 one.image[0],
                 zone=zone,
                 market=one.market[0],
+                at_least=self._least,
                 network=one.network,
                 per_h=one.per_hour,
                 currency="USD" if self._limit is None else self._limit.currency,
@@ -112,13 +167,39 @@ class RentedEnvironment(Environment):
         self._rented.append(_Rented(rentals, rental, time.monotonic()))
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
+        self.shortfalls += rental.shortfalls
+        self.notes += rental.notes
 
     def placed(self, target: TargetRecord) -> TargetRecord:
         """See `Environment.placed`: a rented machine as it is reached."""
         for rented in self._rented:
             if (host := rented.rental.hosts.get(target.name)) is not None:
                 return host.model_copy(update={"roles": target.roles, "per_hour": target.per_hour})
+        for one in self.shortfalls:
+            if one.group == target.name:
+                raise TargetError(f"{target.name} was not rented: {one.reason}.")
         return target
+
+    async def renew(
+        self, host: str, level: str, conditions: Mapping[str, Any] | None = None
+    ) -> BootTimes | None:
+        """See `Environment.renew`: the launch itself, once for each machine of a run.
+
+        Raises PlanError for a second one.
+        """
+        from nephoscope.measure.lab.boot import BootTimes
+
+        for one in self._rented:
+            if (times := one.rental.times.get(host)) is not None and host not in self._launches:
+                self._launches.add(host)
+                answer_ns, running_ns, login_ns = (
+                    round(1e9 * at) for at in (times.answer_s, times.running_s, times.login_s)
+                )
+                return BootTimes(None, None, login_ns, answer_ns=answer_ns, running_ns=running_ns)
+        raise PlanError(
+            f"'{host}' is launched once in a run, which is its only boot.",
+            "Give `host.boot` the repetition {min: 1, max: 1}, and leave out `design.nest`.",
+        )
 
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
         """See `Environment.apply`: called before each trial, so that no trial is disturbed by the
@@ -135,7 +216,10 @@ class RentedEnvironment(Environment):
     async def down(self) -> None:
         """See `Environment.down`: until a listing confirms that nothing is left."""
         rented, self._rented = self._rented, []
-        await together(*(one.rentals.remove(one.rental.name) for one in rented))
+        try:
+            await together(*(one.rentals.remove(one.rental.name) for one in rented))
+        finally:
+            self._until = time.monotonic()
 
 
 def rental_name(run: str, number: int) -> str:

@@ -17,6 +17,7 @@ from nephoscope.measure.runs.schedule.groups import Group, Work
 PLATFORM = ".platform"
 """The condition that makes a host anew; whatever ran on it is gone."""
 
+RENTED = "rented"
 BOOT, INSTANCE = "boot", "instance"
 
 BOOT_S = 600.0
@@ -24,14 +25,18 @@ BOOT_S = 600.0
 
 
 def check(plan: Plan, settings: Sequence[Setting]) -> None:
-    """PlanError when the plan boots what cannot be booted from here."""
+    """PlanError when the plan boots what cannot be booted from here.
+
+    The launch of a rented machine counts as its one boot.
+    """
     names = {
         name for setting in settings if setting.benchmark == HOST_BOOT for name in setting.targets
     }
     if _renews(plan):
         names |= _used(settings)
     for wanted in plan.targets:
-        if wanted.name in names and not (wanted.in_plan_lab and plan.lab is not None):
+        is_launched = wanted.kind == RENTED and not _renews(plan)
+        if wanted.name in names and not is_launched and not (wanted.in_plan_lab and plan.lab):
             where = "design.nest" if _renews(plan) else HOST_BOOT
             raise PlanError(
                 f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "

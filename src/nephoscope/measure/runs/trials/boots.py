@@ -22,7 +22,7 @@ class BootTrial:
 
     def __init__(self, group: Group, stage: Stage, limit_s: float) -> None:
         self._target = group.targets[0]
-        self._host = stage.pool.wanted(self._target).topology_host
+        self._host = stage.pool.wanted(self._target).topology_host or self._target
         self._level = str(group.setting.params.get("level", BOOT))
         self._conditions = group.setting.conditions
         self._stage = stage
@@ -59,6 +59,7 @@ class BootTrial:
         samples: tuple[Sample, ...] = ()
         if times is not None:
             samples = segments(times.kernel_ns, times.userland_ns, times.reachable_ns)
+            samples += launch_segments(times.answer_ns, times.running_ns, times.reachable_ns)
         notes = () if samples else (f"{self._host} has no kernel of its own to boot.",)
         done = Done(elapsed_ns, len(samples), notes=notes)
         self.result.trials[self._target] = TargetTrial(samples, {}, done, None)
@@ -66,6 +67,19 @@ class BootTrial:
     async def _open_again(self) -> None:
         async with self._timeline.phase(Phase.CLEAN, self._limit_s):
             await self._stage.pool.reopen([self._host])
+
+
+def launch_segments(
+    answer_ns: int | None, running_ns: int | None, reachable_ns: int
+) -> tuple[Sample, ...]:
+    """Samples of the launch of a rented machine; of other hosts none."""
+    if answer_ns is None or running_ns is None:
+        return ()
+    return (
+        Sample("boot_answer_ns", float(answer_ns)),
+        Sample("boot_running_ns", float(running_ns - answer_ns)),
+        Sample("boot_login_ns", float(reachable_ns - running_ns)),
+    )
 
 
 def segments(

@@ -1,0 +1,80 @@
+"""Machines that may stand on one physical host: hints, never claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nephoscope.features.census.observations import Observation
+
+BY_PROVIDER = "the provider names the same host"
+BY_IDENTITY = "they have the same machine identifier, which an image also copies"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedHost:
+    """Machines that may stand on one host. hint: why one may think so."""
+
+    hint: str
+    machines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostHints:
+    """Hints on the physical hosts of an instance type's machines.
+
+    hinted: machines of which the provider names the host; hosts: distinct ones among those. Machines
+    of one host are possibly dependent, so that `hosts` of `hinted` is the least number of
+    independent draws among them.
+    """
+
+    instance_type: str
+    machines: int
+    hinted: int
+    hosts: int
+    shared: tuple[SharedHost, ...]
+
+
+def host_hints(observations: Sequence[Observation]) -> tuple[HostHints, ...]:
+    """Returns the hints of each type; of observations that have a machine."""
+    by_type: dict[str, dict[str, Observation]] = {}
+    for one in observations:
+        by_type.setdefault(one.instance_type, {}).setdefault(one.machine, one)
+    return tuple(
+        HostHints(
+            name,
+            len(machines),
+            sum(bool(one.placed_on) for one in machines.values()),
+            len({one.placed_on for one in machines.values() if one.placed_on}),
+            tuple(_shared(machines.values())),
+        )
+        for name, machines in sorted(by_type.items())
+    )
+
+
+def _shared(machines: Iterable[Observation]) -> Iterator[SharedHost]:
+    of_each = list(machines)
+    for hint, facts in (
+        (BY_PROVIDER, [one.placed_on for one in of_each]),
+        (BY_IDENTITY, [one.host for one in of_each]),
+    ):
+        groups: dict[str, list[str]] = {}
+        for one, fact in zip(of_each, facts, strict=True):
+            if fact:
+                groups.setdefault(fact, []).append(one.target)
+        for names in groups.values():
+            if len(names) > 1:
+                yield SharedHost(hint, tuple(sorted(names)))
+
+
+def sentences(hints: Iterable[HostHints]) -> Iterator[str]:
+    """Yields a sentence on each type of which several machines may stand on one host."""
+    for one in hints:
+        if one.hosts < one.hinted:
+            yield (
+                f"{one.instance_type}: {one.hinted} of {one.machines} machines have a host named by "
+                f"the provider, {one.hosts} distinct; machines of one host are possibly dependent "
+                "(a hint, not a proof)."
+            )

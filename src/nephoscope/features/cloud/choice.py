@@ -1,0 +1,60 @@
+"""Which cloud a command speaks to, and its work until a signal ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nephoscope.cli.kit import options
+from nephoscope.cli.kit.options import argument, option
+
+if TYPE_CHECKING:
+    from nephoscope.measure.cloud.rental import Rentals
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class CloudChoice:
+    """Which cloud, and as whom."""
+
+    provider: str = argument(metavar="PROVIDER")
+    endpoint: str = option(
+        "--endpoint", "URL", "Address of the API [default: the provider's].", default=""
+    )
+    profile: str = option(
+        "--profile",
+        "NAME",
+        "Credentials, as the provider's own tools name them (AWS profile, entry of clouds.yaml).",
+        default="",
+    )
+
+
+CHOICE = options.group(CloudChoice)
+
+
+def opened(choice: CloudChoice) -> Rentals:
+    """Returns the cloud that is chosen. Raises UsageError, Lacking, CloudError."""
+    from nephoscope.measure.cloud.provider import CloudSettings
+    from nephoscope.measure.cloud.providers import open_provider
+    from nephoscope.measure.cloud.rental import Rentals
+
+    settings = CloudSettings(choice.provider, choice.endpoint, choice.profile)
+    return Rentals(open_provider(settings), settings)
+
+
+def carried_out(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Returns the result of `work`; a signal that ends programs cancels it, and what it made is
+    removed."""
+    from nephoscope.core.tasks import run_until_signal
+
+    return run_until_signal(work, "Interrupted; what was rented was removed.")
+
+
+def words_of(choice: CloudChoice) -> str:
+    """Returns the words of a command line that choose this cloud."""
+    words = [choice.provider]
+    words += ["--endpoint", choice.endpoint] if choice.endpoint else []
+    words += ["--profile", choice.profile] if choice.profile else []
+    return " ".join(words)

@@ -1,0 +1,8 @@
+"""stub"""
+
+from nephoscope.cli.kit.command import command
+
+
+@command()
+def pick() -> None:
+    """X."""
