@@ -415,15 +415,16 @@ _HOST_BOOT_PAGE = """\
 # What it measures
 How long a host takes from the request to the first answer, in segments. The runner executes it, and
 no program on the host: only hosts of the plan's own lab can be booted from here. A nested design
-(`design.nest`) stores each of its boots as a trial of this benchmark. Of a rented machine the launch
-is its one boot.
+(`design.nest`) stores each of its boots as a trial of this benchmark. Of a rented machine the
+launch is its one boot.
 
 # How
 The marks are lines on the guest's serial console, stamped when they arrive: the first line of the
 kernel, the first line of init. The last mark is the first answered connection. Bare hosts and
-containers have no kernel of their own, so that some or all segments are missing, and are not zero. The launch of
-a rented machine has segments of its own: the cloud's answer to the request, its list that shows the
-machine running (asked for once a second), the first login.
+containers have no kernel of their own, so that some or all segments are missing, and are not zero.
+
+The launch of a rented machine has segments of its own: the cloud's answer to the request, its list
+that shows the machine running (asked for once a second), the first login.
 
 # What can disturb it
 Other guests that boot, and the disk on which their images lie. An emulated processor boots ten

@@ -111,9 +111,10 @@ class RunManifest:
     store of thousands of runs is listed without. created_at, started_at, finished_at: seconds since
     the epoch. budget_s, spent_s: seconds of measuring. lost: target -> why it was given up.
     journal: bytes and digest when the run ended. lab_made: name of the lab that this run made and
-    has not removed. rented: target -> the machine that was rented for it, as its cloud names it, with
-    what the cloud shows of its host. imported: how files of another tool were read. stored: all keys as the file has
-    them, also those of features and of later versions, which stay when the file is rewritten.
+    has not removed. rented: target -> the machine that was rented for it, as its cloud names it,
+    with what the cloud shows of its host. imported: how files of another tool were read. stored:
+    all keys as the file has them, also those of features and of later versions, which stay when the
+    file is rewritten.
     """
 
     version: int = _key(_is_int)

@@ -128,6 +128,8 @@ SETTINGS: dict[str, Any] = {
     "quota_release_s": 0.0,
     "image_s": 5.0,
     "machines": False,
+    # CPUs of a machine by its host: host-N has the N-th value, again from the first; none: all.
+    "host_cpus": (),
     "bucket_size": None,
     "bucket_per_s": 20.0,
     "policy": None,

@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from . import cpu_share
 from .cloud import Cloud, Resource
 from .metadata import Metadata
 
@@ -163,6 +164,7 @@ class _Machine:
         self.ended = False
         self.process: Any = None
         self._booted = threading.Event()
+        self._group: Path | None = None
         self._metadata: ThreadingHTTPServer | None = None
 
     def boot(self) -> None:
@@ -181,6 +183,7 @@ class _Machine:
             stdin=subprocess.PIPE, stdout=console, stderr=console,
         )  # fmt: skip
         console.close()
+        self._group = self._slowed(self.process.pid)
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
             self._connect(self.process.pid)
             self.process.stdin.write(b"\n")
@@ -188,6 +191,19 @@ class _Machine:
         self._booted.set()
         if self.ended:
             self.end()
+
+    def _slowed(self, pid: int) -> Path | None:
+        """The CPU group of the machine, where the double's hosts differ in speed."""
+        speeds = self._owner.cloud.settings["host_cpus"]
+        if not speeds:
+            return None
+        host = int(self.instance.data["host"].rpartition("-")[2])
+        group = cpu_share.limit(
+            f"nepho-{os.getpid()}-{self.instance.id}", pid, speeds[host % len(speeds)]
+        )
+        if group is None:
+            raise RuntimeError("no CPU group can be made here")
+        return group
 
     def _login_key(self) -> str:
         """The key pair's text, also of one that has been removed since: a disk keeps it."""
@@ -224,6 +240,7 @@ class _Machine:
             self._metadata.shutdown()
             self._metadata.server_close()
             self._metadata = None
+        cpu_share.release(self._group)
 
     def reason(self) -> str:
         return (self.disk / "reason").read_text().strip()

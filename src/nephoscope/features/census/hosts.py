@@ -25,9 +25,9 @@ class SharedHost:
 class HostHints:
     """Hints on the physical hosts of an instance type's machines.
 
-    hinted: machines of which the provider names the host; hosts: distinct ones among those. Machines
-    of one host are possibly dependent, so that `hosts` of `hinted` is the least number of
-    independent draws among them.
+    hinted: machines of which the provider names the host; hosts: distinct ones among those.
+    Machines of one host are possibly dependent, so that `hosts` is the least number of independent
+    draws among the hinted ones.
     """
 
     instance_type: str
@@ -74,7 +74,7 @@ def sentences(hints: Iterable[HostHints]) -> Iterator[str]:
     for one in hints:
         if one.hosts < one.hinted:
             yield (
-                f"{one.instance_type}: {one.hinted} of {one.machines} machines have a host named by "
-                f"the provider, {one.hosts} distinct; machines of one host are possibly dependent "
-                "(a hint, not a proof)."
+                f"{one.instance_type}: the provider names the host of {one.hinted} of "
+                f"{one.machines} machines, {one.hosts} distinct ones; machines of one host are "
+                "possibly dependent (a hint, not a proof)."
             )

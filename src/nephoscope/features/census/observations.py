@@ -122,11 +122,17 @@ def seen(
 
 
 def observed(
-    runs: Iterable[StoredRun], wanted: frozenset[str], with_lab: bool, reasons: Counter[str]
+    runs: Iterable[StoredRun],
+    wanted: frozenset[str],
+    with_lab: bool,
+    reasons: Counter[str],
+    *,
+    benchmark: str = "",
 ) -> tuple[list[UsedRun], list[Observation], int]:
     """Returns the runs that show a machine, every look at one, and how many runs were looked at.
 
-    Counts `reasons` of the rest. Asks each run once, in this order.
+    Counts `reasons` of the rest. Asks each run once, in this order. benchmark: whose headline
+    metrics are the speed; '' for those of `GROUPS`.
     """
     observations: list[Observation] = []
     used: list[UsedRun] = []
@@ -138,7 +144,7 @@ def observed(
             own = _of_run(run, records, wanted, with_lab, reasons)
             if own:
                 targets = {observation.target for observation in own}
-                used.append(UsedRun(run, tuple(_speeds(run, records, targets))))
+                used.append(UsedRun(run, tuple(_speeds(run, records, targets, benchmark))))
                 observations += own
         except StoreError:
             reasons["unreadable"] += 1
@@ -383,10 +389,11 @@ def speeds_of(
 
 
 def _speeds(
-    run: StoredRun, records: Sequence[TrialRecord], targets: Container[str]
+    run: StoredRun, records: Sequence[TrialRecord], targets: Container[str], only: str
 ) -> Iterable[SpeedTrials]:
     def is_speed(benchmark: str, metric: str) -> bool:
-        if not benchmark.startswith(GROUPS) or benchmark in NO_SPEED:
+        is_general = benchmark.startswith(GROUPS) and benchmark not in NO_SPEED
+        if benchmark != only if only else not is_general:
             return False
         return any(spec.id == metric and spec.headline for spec in run.spec(benchmark).metrics)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from statistics import fmean
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.features.census import hosts, observations
 from nephoscope.features.census.result import build
 from nephoscope.features.cloud.census import WAVE, Campaign, CensusSpec, problems_of
 from nephoscope.features.cloud.census_records import CloudCensus
-from nephoscope.features.platforms.records import Boot
+from nephoscope.features.platforms.records import LAUNCH_MARKS, Boot
 from nephoscope.features.platforms.stored_boots import boot_of, launch_figures, launched_kinds
 from nephoscope.store import StoredRun, query
 
@@ -38,9 +39,21 @@ def result_of(campaign: Campaign, spec: CensusSpec, *, confidence: float) -> Clo
     )
 
 
+def mean_launch_s(runs: Iterable[StoredRun], type_name: str) -> float | None:
+    """Returns the mean seconds to the first login of the stored launches of a type; None without."""
+    found = [
+        boot.marks_ns[LAUNCH_MARKS[-1]] / 1e9
+        for kind, boot in _launches(runs)
+        if kind.startswith(f"{type_name} in ")
+    ]
+    return fmean(found) if found else None
+
+
 def _launches(runs: Iterable[StoredRun]) -> Iterator[tuple[str, Boot]]:
     """Yields each launch that a run recorded, with its type and zone."""
     for run in runs:
+        if not run.manifest.rented:
+            continue
         kinds = launched_kinds(run.manifest.rented)
         values: dict[str, dict[str, float]] = {}
         for row in query.trial_medians(run, lambda benchmark, _: benchmark == HOST_BOOT):

@@ -15,10 +15,7 @@ import asyncssh
 LEASE_FILE = "/run/nephoscope-lease"
 """Uptime in whole seconds at which the machine powers itself off."""
 
-_SCRIPT = Template(
-    """#!/bin/sh
-# Written by nephoscope. The machine ends when $lease_file, an uptime in seconds, has passed.
-umask 077
+_LEASE = """umask 077
 read up rest < /proc/uptime
 echo $$(($${up%%.*} + $lease_s)) > $lease_file
 (
@@ -33,7 +30,14 @@ echo $$(($${up%%.*} + $lease_s)) > $lease_file
     fi
   done
 ) < /dev/null > /dev/null 2>&1 &
-mkdir -p /etc/ssh /root/.ssh
+"""
+
+_SCRIPT = Template(
+    """#!/bin/sh
+# Written by nephoscope. The machine ends when $lease_file, an uptime in seconds, has passed.
+"""
+    + _LEASE
+    + """mkdir -p /etc/ssh /root/.ssh
 cat > /etc/ssh/ssh_host_ed25519_key <<'END'
 $host_key
 END
@@ -83,6 +87,12 @@ def script(keys: MachineKeys, lease_s: int) -> str:
         host_key_public=keys.host_public,
         login=keys.public,
     )
+
+
+def lease(lease_s: int) -> str:
+    """Returns the shell commands that begin a lease on a machine that was stopped and started: its
+    script does not run again."""
+    return Template(_LEASE).substitute(lease_file=LEASE_FILE, lease_s=lease_s)
 
 
 def renewal(lease_s: int) -> str:

@@ -1,0 +1,148 @@
+"""Machines launched one after the other until one is worth keeping; the others are removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.features.cloud.picking import Search
+from nephoscope.measure.provisioning import Say
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A machine that was launched, or started again, and measured.
+
+    values: of the trials; seconds: of a unit of work, their median. rental: by which it is kept or
+    removed. host: physical host, as the provider names it; '' where it does not.
+    """
+
+    name: str
+    rental: str
+    id: str
+    zone: str
+    host: str
+    seconds: float
+    values: tuple[float, ...]
+
+
+class Source(Protocol):
+    """Where candidates come from. Each may be kept or removed once."""
+
+    problems: list[str]
+    """Machines that gave no candidate, a sentence each."""
+
+    async def launch(self, count: int) -> Sequence[Candidate]:
+        """Returns machines, launched and measured; fewer where some failed or gave no value.
+
+        Raises RunFailed where none came about.
+        """
+
+    def refuses(self, count: int) -> str:
+        """Returns why so many more are not to be launched (the spending limit); '' if they may."""
+
+    async def give_up(self, candidate: Candidate) -> None:
+        """Gives a machine up before the next launch, where the best cannot be kept meanwhile."""
+
+    async def remove(self, candidate: Candidate) -> None:
+        """Removes a machine and waits until the cloud's list confirms it."""
+
+    async def keep(self, candidate: Candidate) -> None:
+        """Leaves a machine up when this process ends."""
+
+    async def close(self) -> None:
+        """Removes whatever is neither kept nor removed."""
+
+
+@dataclass(slots=True)
+class Searched:
+    """What a search did. candidates: in the order of their launch; stopped: why it ended."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    kept: Candidate | None = None
+    launches: int = 0
+    stopped: str = ""
+
+
+async def carry_out(
+    source: Source, search: Search, limits: Sequence[float] | None, mean_s: float, say: Say
+) -> Searched:
+    """Searches until a machine is worth keeping, or the launches or the money end.
+
+    limits: see `picking.limits`; None where no mix is known: all launches are made then, of which
+    the best is kept. mean_s: seconds of a unit of work that are a relative time of 1. Whatever ends
+    it, only the kept machine is left. Raises what the first launch raises.
+    """
+    found = Searched()
+    try:
+        await _launch_until_kept(source, search, limits, mean_s, say, found)
+        if found.kept is None:
+            why = " ".join(source.problems)
+            raise RunFailed(
+                f"No machine was measured in {found.launches} launches. {why}".strip(),
+                "Try another type or zone, or give it more time with --budget.",
+            )
+        await source.keep(found.kept)
+    finally:
+        await source.close()
+    return found
+
+
+async def _launch_until_kept(
+    source: Source,
+    search: Search,
+    limits: Sequence[float] | None,
+    mean_s: float,
+    say: Say,
+    found: Searched,
+) -> None:
+    while found.launches < search.at_most:
+        count = min(search.at_once, search.at_most - found.launches)
+        new = await _next(source, search, count, found)
+        if new is None:
+            return
+        found.launches += count
+        found.candidates += new
+        await _choose(source, new, found)
+        if found.kept is None:
+            continue
+        speed = f"; the best has {mean_s / found.kept.seconds:.2f} times the speed of the mix"
+        say(f"{found.launches} of {search.at_most} launched{speed if limits else ''}.")
+        if limits is not None and found.kept.seconds / mean_s <= limits[found.launches - 1]:
+            if found.launches < search.at_most:
+                found.stopped = "Another launch would cost more than it is expected to save."
+            return
+
+
+async def _next(
+    source: Source, search: Search, count: int, found: Searched
+) -> Sequence[Candidate] | None:
+    """Returns the next wave; None where the search ends before it, with the reason in `stopped`."""
+    if why := source.refuses(count):
+        if not found.launches:
+            raise UsageError(why, "Raise --money, or lower --hours.")
+        found.stopped = why
+        return None
+    if found.kept is not None and not search.recall:
+        await source.give_up(found.kept)
+        found.kept = None
+    try:
+        return await source.launch(count)
+    except (RunFailed, UsageError) as error:
+        if found.kept is None:
+            raise
+        found.stopped = error.message if error.message.endswith(".") else f"{error.message}."
+        return None
+
+
+async def _choose(source: Source, new: Sequence[Candidate], found: Searched) -> None:
+    """Keeps the best of those that are there; removes the others."""
+    for one in new:
+        if found.kept is not None and found.kept.seconds <= one.seconds:
+            await source.remove(one)
+            continue
+        if found.kept is not None:
+            await source.remove(found.kept)
+        found.kept = one
