@@ -48,7 +48,7 @@ class RentedEnvironment(Environment):
     """The rented machines of a plan, one rental for each cloud.
 
     is_partial: machines that the cloud does not grant, or that never answer, are missing; else
-    nothing is measured without them. shortfalls, notes: of those, as of `Rental`. cost: what was
+    nothing is measured without them. boot_s: longest time to a first login. shortfalls, notes: of those, as of `Rental`. cost: what was
     rented, so far, at the quoted prices; None where nothing has a price.
     """
 
@@ -59,9 +59,11 @@ class RentedEnvironment(Environment):
         say: Callable[[str], None],
         *,
         is_partial: bool = False,
+        boot_s: float = BOOT_S,
     ) -> None:
         self._run, self._say = run, say
         self._least = 0 if is_partial else None
+        self._boot_s = boot_s
         self._quote: Quote | None = None
         self._since: float | None = None
         self._until: float | None = None
@@ -152,10 +154,15 @@ class RentedEnvironment(Environment):
             drawn.shuffle(several)
             hours = WITHOUT_BUDGET_H
             if self._budget_s is not None:
-                hours = (self._budget_s + BOOT_S) / 3600
+                hours = (self._budget_s + self._boot_s) / 3600
             name = rental_name(self._run.id, number)
             spec = RentalSpec(
-                name, tuple(several), hours=hours, lease_s=LEASE_S, login_from=login_from
+                name,
+                tuple(several),
+                hours=hours,
+                lease_s=LEASE_S,
+                login_from=login_from,
+                boot_s=self._boot_s,
             )
             specs.append((cloud, spec))
         return specs
