@@ -137,11 +137,12 @@ def test_a_stop_and_start_is_a_draw_of_another_host(machines: Double, nephoscope
 
 
 def test_a_machine_that_never_answers_is_named_and_replaced_once(
-    machines: Double, nephoscope: Command, monkeypatch: pytest.MonkeyPatch
+    machines: Double, nephoscope: Command
 ) -> None:
-    monkeypatch.setattr("nephoscope.measure.runs.rented.CONTACT_S", 8.0)
     machines.fault("silent", next=1)
-    code, found, said = nephoscope("census", "--count", "1", "--budget", "2s", "--money", "5")
+    code, found, said = nephoscope(
+        "census", "--count", "1", "--budget", "2s", "--money", "5", "--boot", "15s"
+    )
     assert (code, found["measured"]) == (0, 1), said
     (problem,) = found["problems"]
     assert "never answered" in problem

@@ -30,6 +30,7 @@ from nephoscope.measure.targets.kinds.record import as_name
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
 
+_OF_ONE_CALL = ("at_once", "money", "currency", "boot_s")
 LABEL, WAVE = "census", "wave"
 LEAST_BUDGET_S = 10.0
 _FINISHED = (MEASURED, FINISHED)
@@ -41,7 +42,8 @@ class CensusSpec:
 
     count: machines of each type in each zone, and of each wave. waves: how often; every_s: from the
     start of one to the start of the next. at_once: most machines at the same time. budget_s: for
-    measuring one machine. money: most that all of it may cost.
+    measuring one machine. boot_s: longest time to its first login. money: most that all of it may
+    cost.
     """
 
     cloud: CloudSettings
@@ -55,6 +57,7 @@ class CensusSpec:
     every_s: float = 0.0
     at_once: int = 64
     budget_s: float = 25.0
+    boot_s: float = BOOT_S
     money: float | None = None
     currency: str = "USD"
     network: str = ""
@@ -63,7 +66,7 @@ class CensusSpec:
     @property
     def digest(self) -> str:
         """Returns a short name of what is asked; that of the same command is the same."""
-        asked = {k: v for k, v in asdict(self).items() if k not in ("at_once", "money", "currency")}
+        asked = {k: v for k, v in asdict(self).items() if k not in _OF_ONE_CALL}
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
 
     def targets(self, wave: int) -> list[RentedRecord]:
@@ -106,7 +109,9 @@ def rental_of(spec: CensusSpec) -> RentalSpec:
         for type_ in spec.types
         for zone in spec.zones or ("",)
     )
-    hours = (max(LEAST_BUDGET_S, spec.budget_s * min(spec.at_once, spec.count)) + BOOT_S) / 3600
+    hours = (
+        max(LEAST_BUDGET_S, spec.budget_s * min(spec.at_once, spec.count)) + spec.boot_s
+    ) / 3600
     return RentalSpec("census", groups, hours=hours)
 
 
@@ -207,7 +212,9 @@ class _Wave:
         made: list[RentedEnvironment] = []
 
         def environment(plan: Plan, stored: StoredRun, say: Any) -> RentedEnvironment:
-            made.append(RentedEnvironment(plan, stored, say, is_partial=True))
+            made.append(
+                RentedEnvironment(plan, stored, say, is_partial=True, boot_s=self._spec.boot_s)
+            )
             return made[0]
 
         labels = {LABEL: campaign.name, WAVE: str(self._number + 1)}

@@ -13,7 +13,14 @@ from nephoscope.cli.kit.options import flag, option, repeated
 from nephoscope.core import units
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.naming import plural
-from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
+from nephoscope.features.cloud.choice import (
+    BOOT,
+    CHOICE,
+    CloudChoice,
+    carried_out,
+    opened,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from nephoscope.features.cloud.census import CensusSpec
@@ -57,6 +64,7 @@ class _CensusArguments:
         "Maximum time to measure one machine.",
         default="25s",
     )
+    boot: float = BOOT
     network: str = option("--network", "NAME", "Network [default: the cloud's].", default="")
     login_from: str = option(
         "--login-from", "CIDR", "Network that may log in [default: this machine].", default=""
@@ -143,6 +151,7 @@ def _spec(args: _CensusArguments) -> CensusSpec:
         every_s=every_s,
         at_once=args.at_once,
         budget_s=args.budget,
+        boot_s=args.boot,
         money=args.money,
         currency=args.currency,
         network=args.network,

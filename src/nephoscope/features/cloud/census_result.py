@@ -40,7 +40,7 @@ def result_of(campaign: Campaign, spec: CensusSpec, *, confidence: float) -> Clo
 
 
 def mean_launch_s(runs: Iterable[StoredRun], type_name: str) -> float | None:
-    """Returns the mean seconds to the first login of the stored launches of a type; None without."""
+    """Returns the mean seconds to the first login of a type's stored launches; None without."""
     found = [
         boot.marks_ns[LAUNCH_MARKS[-1]] / 1e9
         for kind, boot in _launches(runs)

@@ -32,6 +32,12 @@ class CloudChoice:
 
 
 CHOICE = options.group(CloudChoice)
+BOOT = option(
+    "--boot",
+    options.duration("1 s", "1 h"),
+    "Longest time from the launch of a machine to its first login.",
+    default="10min",
+)
 
 
 def opened(choice: CloudChoice) -> Rentals:

@@ -16,7 +16,14 @@ from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import flag, option, repeated
 from nephoscope.core.errors import UsageError
-from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
+from nephoscope.features.cloud.choice import (
+    BOOT,
+    CHOICE,
+    CloudChoice,
+    carried_out,
+    opened,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from nephoscope.features.cloud.picking import Search, SpeedMix
@@ -84,6 +91,7 @@ class _PickArguments:
         "Maximum time to measure a machine.",
         default="25s",
     )
+    boot: float = BOOT
     name: str = option(
         "--name", "NAME", "Name of the rental [default: pick-TYPE-TIME].", default=""
     )
@@ -192,6 +200,7 @@ def _spec(args: _PickArguments) -> RentalSpec:
         hours=hours,
         lease_s=min(LEASE_S, 3600 * hours),
         login_from=args.login_from,
+        boot_s=args.boot,
     )
 
 

@@ -48,8 +48,9 @@ class RentedEnvironment(Environment):
     """The rented machines of a plan, one rental for each cloud.
 
     is_partial: machines that the cloud does not grant, or that never answer, are missing; else
-    nothing is measured without them. boot_s: longest time to a first login. shortfalls, notes: of those, as of `Rental`. cost: what was
-    rented, so far, at the quoted prices; None where nothing has a price.
+    nothing is measured without them. boot_s: longest time to a first login. shortfalls,
+    notes: of those, as of `Rental`. cost: what was rented, so far, at the quoted prices; None where
+    nothing has a price.
     """
 
     def __init__(
