@@ -25,7 +25,7 @@ async def _check(rentals: Rentals, provider: str) -> CloudCheck:
     regions = await calls.repeat(cloud.regions)
     errors: list[str] = []
 
-    async def one(region: str) -> dict[str, Any] | None:
+    async def check_region(region: str) -> dict[str, Any] | None:
         try:
             zones = await calls.repeat(lambda: cloud.zones(region))
             types = await calls.repeat(lambda: cloud.types(region))
@@ -34,7 +34,7 @@ async def _check(rentals: Rentals, provider: str) -> CloudCheck:
             return None
         return {"region": region, "zones": list(zones), "types": len(types)}
 
-    rows = await together(*(one(region) for region in regions))
+    rows = await together(*(check_region(region) for region in regions))
     quotas = tuple(
         {"name": name, "used": used, "limit": limit}
         for name, (used, limit) in account.quotas.items()

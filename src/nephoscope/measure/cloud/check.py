@@ -11,7 +11,7 @@ from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.model import MachineType
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 
-_SHOWN = 8
+_NAMES_LISTED = 8
 
 
 async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec:
@@ -43,7 +43,7 @@ class _Offer:
     async def of(cls, calls: CloudCalls, region: str) -> _Offer:
         zones = await calls.repeat(lambda: calls.provider.zones(region))
         types = await calls.repeat(lambda: calls.provider.types(region))
-        return cls(zones, {one.name: one for one in types})
+        return cls(zones, {entry.name: entry for entry in types})
 
 
 def _check_names(spec: RentalSpec) -> None:
@@ -84,6 +84,6 @@ def _known(what: str, name: str, known: Iterable[str], where: str) -> None:
     if name in names:
         return
     near = did_you_mean(name, names)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    shown = ", ".join(names[:_SHOWN]) + more if names else f"it has no {what} at all"
-    raise UsageError(f"{where} has no {what} '{name}'{near}.", f"It has: {shown}.")
+    more = f" and {len(names) - _NAMES_LISTED} more" if len(names) > _NAMES_LISTED else ""
+    listed = ", ".join(names[:_NAMES_LISTED]) + more if names else f"it has no {what} at all"
+    raise UsageError(f"{where} has no {what} '{name}'{near}.", f"It has: {listed}.")
