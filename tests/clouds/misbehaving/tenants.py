@@ -15,10 +15,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers.ec2 import Ec2
 from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
-from nephoscope.measure.cloud.provider import CloudSettings
 
 from .helpers import IMAGE_NAME
 
