@@ -138,11 +138,13 @@ async def create_within(
     """
     quote = provisioner.quote(spec)
     if quote is not None:
-        _authorise(quote, hours, limit, say)
+        authorise(quote, hours, limit, say)
     return await provisioner.create(spec, say=say)
 
 
-def _authorise(quote: Quote, hours: float | None, limit: SpendingLimit | None, say: Say) -> None:
+def authorise(quote: Quote, hours: float | None, limit: SpendingLimit | None, say: Say) -> None:
+    """Says what machines cost. Raises UsageError where that is unknown for the time, or above the
+    limit; see `create_within`."""
     hourly = f"{quote.per_h:.4g} {quote.currency} an hour"
     if limit is None:
         raise UsageError(

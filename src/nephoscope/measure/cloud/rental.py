@@ -33,7 +33,7 @@ from nephoscope.measure.cloud.model import (
     Tags,
 )
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
-from nephoscope.measure.cloud.spec import RentalSpec
+from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
 from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Quote, Say
 
@@ -77,18 +77,25 @@ class Rentals:
             return None
         total: Quote | None = None
         for group in spec.groups:
-            request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
-            prices = self.provider.prices(request)
-            one = prices.quote(group.count + group.hedge, group.disk_bytes or 0) if prices else None
+            one = self._quote(spec, group)
             if one is None:
                 if spec.accept_unknown_price:
                     continue
                 raise UsageError(
                     f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
-                    "Give `per_hour` for it, or accept that with --accept-unknown-price.",
+                    "Give `per_hour` for it in a plan, or accept that with "
+                    "--accept-unknown-price.",
                 )
             total = one if total is None else total.plus(one)
         return total
+
+    def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
+        count = group.count + group.hedge
+        if group.per_h is not None:
+            return Quote(group.per_h * count, group.currency)
+        request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
+        prices = self.provider.prices(request)
+        return prices.quote(count, group.disk_bytes or 0) if prices else None
 
     async def checked(self, spec: RentalSpec) -> RentalSpec:
         """Returns a rental that was held against what the cloud offers; see `check.checked`."""

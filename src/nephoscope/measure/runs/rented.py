@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from nephoscope.core.errors import NephoscopeError, UsageError
@@ -19,7 +20,7 @@ from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
 from nephoscope.measure.plans import Plan
-from nephoscope.measure.provisioning import SpendingLimit, create_within
+from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -61,9 +62,16 @@ class RentedEnvironment(Environment):
                 name = spec.name
                 self._say(f"Rental {name} was left by a run that was ended; it is rented anew.")
                 await rentals.remove(name)
-        await together(
-            *(self._rent(rentals, spec) for rentals, (_, spec) in zip(opened, specs, strict=True))
-        )
+        wanted = [
+            (rentals, await rentals.checked(spec))
+            for rentals, (_, spec) in zip(opened, specs, strict=True)
+        ]
+        quotes = [quote for rentals, spec in wanted if (quote := rentals.quote(spec)) is not None]
+        if quotes:
+            # Together: each cloud alone may be below a limit that all of them exceed.
+            hours = wanted[0][1].hours if self._budget_s is not None else None
+            authorise(reduce(Quote.plus, quotes), hours, self._limit, self._say)
+        await together(*(self._rent(rentals, spec) for rentals, spec in wanted))
 
     def specs(self) -> list[tuple[CloudSettings, RentalSpec]]:
         """Returns what is rented: one rental for each cloud and network that may log in."""
@@ -79,6 +87,8 @@ class RentedEnvironment(Environment):
                 zone=zone,
                 market=one.market[0],
                 network=one.network,
+                per_h=one.per_hour,
+                currency="USD" if self._limit is None else self._limit.currency,
             )
             groups[cloud, one.login_from].append(group)
         drawn = random.Random(self._run.manifest.seed or 0)
@@ -98,9 +108,7 @@ class RentedEnvironment(Environment):
     async def _rent(self, rentals: Rentals, spec: RentalSpec) -> None:
         hosts = plural(len(spec.groups), "machine")
         self._say(f"{hosts} of {rentals.settings.provider} rented as {spec.name}.")
-        spec = await rentals.checked(spec)
-        hours = spec.hours if self._budget_s is not None else None
-        rental = await create_within(rentals, spec, hours=hours, limit=self._limit, say=self._say)
+        rental = await rentals.create(spec, say=self._say)
         self._rented.append(_Rented(rentals, rental, time.monotonic()))
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
