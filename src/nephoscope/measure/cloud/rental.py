@@ -262,6 +262,8 @@ class Rentals:
         regions: Iterable[str] = {one.region for one in folder.intents() if one.what == "create"}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
+        if began is None and not folder.path.exists():
+            began = time.time()  # It was asked for elsewhere, who knows when.
         settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
         return await sweep(
             self.calls,
