@@ -65,7 +65,7 @@ def opened(choice: CloudChoice) -> Rentals:
     from nephoscope.measure.cloud.rental import Rentals
 
     settings = CloudSettings(choice.provider, choice.endpoint, choice.profile)
-    return Rentals(open_provider(settings), settings)
+    return Rentals(open_provider(settings), settings, say=output.log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,10 @@ def up(args: _UpArguments) -> None:
         f"Rental {made.name} is up: {plural(len(rows), 'machine')} ({elapsed_s:.1f} s), until "
         f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name}`."
     )
-    rows_of_table = [
+    rows_shown = [
         (row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows
     ]
-    output.say(output.table(("name", "id", "address", "first login"), rows_of_table, right=(3,)))
+    output.say(output.table(("name", "id", "address", "first login"), rows_shown, right=(3,)))
 
 
 def _spec(args: _UpArguments) -> RentalSpec:
@@ -229,10 +229,8 @@ def _preview(rentals: Rentals, spec: RentalSpec, *, as_json: bool) -> None:
         f"{units.format_duration(3600 * spec.hours)} would cost: {cost}. Resources of the kinds "
         f"{', '.join(kinds)} carry the tags of rental {spec.name}."
     )
-    rows_of_table = [
-        (row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows
-    ]
-    output.say(output.table(("name", "type", "region", "zone"), rows_of_table))
+    rows_shown = [(row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows]
+    output.say(output.table(("name", "type", "region", "zone"), rows_shown))
 
 
 def _rented(
@@ -272,13 +270,11 @@ def list_(args: _ListArguments) -> None:
     elif not result:
         output.say(f"Nothing is rented from {args.cloud.provider} in any region of this account.")
     else:
-        rows_of_table = [
+        rows_shown = [
             (rental.name, rental.state, str(len(rental.hosts)), rental.problem or "-")
             for rental in result
         ]
-        output.say(
-            output.table(("name", "state", "machines", "problem"), rows_of_table, right=(2,))
-        )
+        output.say(output.table(("name", "state", "machines", "problem"), rows_shown, right=(2,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,17 +360,16 @@ def _swept(choice: CloudChoice, scope: Any, *, as_json: bool, **more: Any) -> in
 
 
 def _say_swept(result: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
-    rows_of_table = list(result.remaining) if is_dry else result.removed
+    rows_shown = list(result.remaining) if is_dry else result.removed
     verb = "Would remove" if is_dry else "Removed"
     sentence = (
-        f"{verb} {plural(len(rows_of_table), 'resource')}" if rows_of_table else "Found nothing to remove"
+        f"{verb} {plural(len(rows_shown), 'resource')}" if rows_shown else "Found nothing to remove"
     )
     confirmed = "" if is_dry or not result.is_clean else "; the lists of all regions confirm it"
     output.say(f"{sentence}{confirmed}.")
-    if rows_of_table:
+    if rows_shown:
         rows = [
-            (str(rental.kind), rental.id, rental.region, rental.tags.run)
-            for rental in rows_of_table
+            (str(rental.kind), rental.id, rental.region, rental.tags.run) for rental in rows_shown
         ]
         output.say(output.table(("kind", "id", "region", "rental"), rows))
     if result.spared:

@@ -60,7 +60,7 @@ class RentedEnvironment(Environment):
         """See `Environment.up`: the clouds side by side, of each the machines in random order, so
         that no level of a factor is always the first."""
         specs = rental_specs(self._plan, self._run.id, self._run.manifest.seed or 0)
-        opened = [Rentals(open_provider(cloud), cloud) for cloud, _ in specs]
+        opened = [Rentals(open_provider(cloud), cloud, say=self._say) for cloud, _ in specs]
         for rentals, (_, spec) in zip(opened, specs, strict=True):
             if RentalFolder(spec.name).path.exists():
                 name = spec.name
