@@ -26,7 +26,10 @@ class ProviderEntry:
     library: str = ""
 
 
-PROVIDERS: dict[str, ProviderEntry] = {}
+PROVIDERS: dict[str, ProviderEntry] = {
+    "openstack": ProviderEntry("openstack", "OpenStack", "openstack", "openstack"),
+    "libvirt": ProviderEntry("libvirt", "libvirt", "libvirt", "libvirt"),
+}
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
 
