@@ -1,7 +1,8 @@
 """A real OpenStack cloud of two hosts, with an EC2 API, in a room of this machine.
 
-Its root and its databases are made once (14 minutes) and kept in the user's cache; a cloud of them
-is up within a minute, with an address and passwords of its own, and what is done to it ends with it.
+Its root and its databases are made once, in a quarter of an hour, and kept in the user's cache. A
+cloud of them is up in a minute or two, has an address and passwords of its own, and what is done to
+it ends with it.
 """
 
 from __future__ import annotations
@@ -40,11 +41,6 @@ class Cloud:
     def ec2_url(self) -> str:
         return f"{self.site.url('ec2')}/"
 
-    @property
-    def libvirt_uri(self) -> str:
-        """URI by which this machine's libvirt clients reach the one of the room."""
-        return f"qemu+unix:///system?socket={self.room.path('/run/libvirt/libvirt-sock')}"
-
     def clouds_yaml(self) -> str:
         """The file in which users of OpenStack keep their clouds: `renter` and `admin`."""
         entries = {
@@ -72,9 +68,8 @@ def cloud() -> Iterator[Cloud]:
     """Starts a cloud; all of it ends with the block, or with this process."""
     with (
         room(prepared(), STAY) as running,
-        joined(running) as site_net,
+        joined(running) as (address, guests),
     ):
-        address, guests = site_net
         services = Services(running, Site(address))
         services.configure(_new_passwords(services))
         services.start("database", "messages", "cache", "libvirtd")

@@ -16,12 +16,13 @@ _DATA = 1 + 2 * _FAT_SECTORS + _ROOT_SECTORS
 LARGEST_BYTES = (_SECTORS - _DATA - 8) * _SECTOR
 """Most that the files may have together."""
 _END = 0xFFF
+_ENTRY = struct.Struct("<11sB10sHHHI")
 _DATE = 0x21
 """1 January 1980: the same files give the same image."""
 
 
 def seed(user_data: str, name: str) -> bytes:
-    """Returns the image for a machine of that name, 1 MiB. Raises ValueError when it is too long."""
+    """Returns the image (1 MiB) for a machine of that name. ValueError: too long."""
     meta = f"instance-id: {name}\nlocal-hostname: {name}\n"
     return _image({"user-data": user_data.encode(), "meta-data": meta.encode()})
 
@@ -30,7 +31,7 @@ def _image(files: Mapping[str, bytes]) -> bytes:
     if sum(map(len, files.values())) > LARGEST_BYTES:
         raise ValueError(f"user data of more than {LARGEST_BYTES} bytes")
     table = [0xFF8, _END]
-    entries = [struct.pack("<11sB14sHHI", b"CIDATA     ", 0x08, b"", _DATE, 0, 0)]
+    entries = [_ENTRY.pack(b"CIDATA     ", 0x08, b"", 0, _DATE, 0, 0)]
     contents = b""
     for number, (name, content) in enumerate(files.items()):
         clusters = -(-len(content) // _SECTOR)
@@ -73,4 +74,4 @@ def _entries(name: str, number: int, first: int, size: int) -> Iterator[bytes]:
             "<B10sBBB12sH4s",
             *(order | last, part[:10], 0x0F, 0, checksum, part[10:22], 0, part[22:]),
         )
-    yield struct.pack("<11sB10sHHHI", short, 0x20, b"", 0, _DATE, first, size)
+    yield _ENTRY.pack(short, 0x20, b"", 0, _DATE, first, size)

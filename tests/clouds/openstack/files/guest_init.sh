@@ -10,7 +10,7 @@ ip link set lo up
 hostname guest
 user_data= address=
 for try in 1 2 3 4 5 6 7 8 9 10; do
-    [ -e /dev/sr0 ] || [ -e /dev/vdb ] && break
+    if [ -e /dev/sr0 ] || [ -e /dev/vda ]; then break; fi
     sleep 0.2
 done
 if mount -t iso9660 -o ro /dev/sr0 /mnt 2>/dev/null && [ -d /mnt/openstack ]; then
@@ -21,7 +21,7 @@ if mount -t iso9660 -o ro /dev/sr0 /mnt 2>/dev/null && [ -d /mnt/openstack ]; th
         sed 's/[^:]*: *"\([^"]*\)",*/\1/g; s/\\n/\n/g' >>/root/.ssh/authorized_keys
 else
     for disk in /dev/vdb /dev/vda /dev/sr0; do
-        mount -t vfat -o ro "$disk" /mnt 2>/dev/null || continue
+        [ -e "$disk" ] && mount -t vfat -o ro "$disk" /mnt || continue
         if [ -e /mnt/user-data ]; then user_data=/mnt/user-data; break; fi
         umount /mnt
     done
@@ -42,6 +42,7 @@ if [ -n "$user_data" ] && [ -s "$user_data" ]; then
     sh /tmp/user-data </dev/null 2>&1
 fi
 [ -e /etc/ssh/ssh_host_ed25519_key ] || ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key
+touch /root/.ssh/authorized_keys
 chmod 600 /etc/ssh/ssh_host_*_key /root/.ssh/authorized_keys
 [ -e /run/sshd.pid ] || /usr/sbin/sshd
 echo "GUEST-READY $(cat /proc/uptime)"

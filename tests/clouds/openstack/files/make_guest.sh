@@ -9,7 +9,7 @@ mkdir -p "$to" "$tree"/bin "$tree"/sbin "$tree"/dev "$tree"/proc "$tree"/sys "$t
 ln -s usr/lib "$tree"/lib; mkdir -p "$tree"/usr/lib64; ln -s usr/lib64 "$tree"/lib64
 chmod 700 "$tree"/root "$tree"/root/.ssh
 cp /bin/busybox "$tree"/bin/
-for name in $(busybox --list); do ln -sf busybox "$tree/bin/$name"; done
+for name in $(busybox --list | grep -vx busybox); do ln -sf busybox "$tree/bin/$name"; done
 for program in /usr/sbin/sshd /usr/bin/ssh-keygen; do
     cp "$program" "$tree$program"
     ldd "$program" | sed -n 's/^[^/]*\(\/[^ ]*\) (0x.*/\1/p' | while read -r library; do

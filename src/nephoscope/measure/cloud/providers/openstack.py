@@ -45,7 +45,7 @@ from nephoscope.measure.cloud.provider import (
     CloudSettings,
     CloudTraits,
 )
-from nephoscope.measure.cloud.providers.openstack_errors import translated
+from nephoscope.measure.cloud.providers.openstack_errors import translated, unknown_region
 
 _T = TypeVar("_T")
 _GIB = 2**30
@@ -115,16 +115,12 @@ class OpenStack:
     def _connected(self, region: str) -> Connection:
         more: dict[str, Any] = {"region_name": region} if region else {}
         if self._settings.endpoint:
-            more["auth_url"] = self._settings.endpoint
+            more["auth"] = {"auth_url": self._settings.endpoint}
         made = openstack.connect(cloud=self._settings.profile or None, **more)
         # Its type says one number; it is handed to requests, which takes both.
         made.session.timeout = (CONNECT_S, READ_S)  # type: ignore[assignment]
-        if region and region not in self._catalogue_regions(made):
-            raise CloudError(
-                Cause.UNKNOWN,
-                f"OpenStack: the account has no region '{region}'.",
-                f"It has: {', '.join(self._catalogue_regions(made))}.",
-            )
+        if region and region not in (known := self._catalogue_regions(made)):
+            raise unknown_region(region, known)
         made.compute.default_microversion = maximum_supported_microversion(
             made.compute, _MICROVERSION
         )

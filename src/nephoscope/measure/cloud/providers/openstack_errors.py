@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import requests
@@ -20,6 +20,7 @@ _CREDENTIALS_HINT = (
 _BY_STATUS = {
     401: Cause.CREDENTIALS,
     403: Cause.CREDENTIALS,
+    404: Cause.UNKNOWN,
     409: Cause.IN_USE,
     413: Cause.QUOTA,
     429: Cause.THROTTLED,
@@ -43,21 +44,12 @@ def translated(what: str, region: str) -> Iterator[None]:
     where = f"OpenStack{f', {region}' if region else ''}"
     try:
         yield
-    except exceptions.NotFoundException as error:
-        raise CloudError(Cause.UNKNOWN, f"{where}: {what}: {_words(error)}.") from None
-    except exceptions.HttpException as error:
-        raise _answered(where, what, error.status_code or 0, _words(error)) from None
-    except identity.HttpError as error:
-        raise _answered(where, what, error.http_status, _words(error)) from None
-    except (
-        exceptions.ConfigException,
-        identity.AuthPluginException,
-        identity.OptionError,
-    ) as error:
-        raise CloudError(
-            Cause.CREDENTIALS, f"{where}: {_words(error)}.", _CREDENTIALS_HINT
-        ) from None
-    except identity.MissingRequiredOptions as error:
+    except (exceptions.HttpException, identity.HttpError) as error:
+        status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
+        raise _answered(where, what, int(status), _words(error)) from None
+    except exceptions.ConfigException as error:
+        raise _misconfigured(where, region, error) from None
+    except (identity.AuthPluginException, identity.MissingRequiredOptions) as error:
         raise CloudError(
             Cause.CREDENTIALS, f"{where}: no credentials: {_words(error)}.", _CREDENTIALS_HINT
         ) from None
@@ -65,7 +57,7 @@ def translated(what: str, region: str) -> Iterator[None]:
         raise CloudError(
             Cause.REFUSED, f"{where}: {what}: the cloud has no such service: {_words(error)}."
         ) from None
-    except (identity.ConnectionError, identity.DiscoveryFailure, exceptions.SDKException) as error:
+    except (identity.ClientException, exceptions.SDKException) as error:
         cause = Cause.UNREACHABLE if _unconnected(error) else Cause.UNANSWERED
         raise CloudError(cause, f"{where}: {what}: {_words(error)}.") from None
     except (requests.RequestException, ValueError, KeyError) as error:
@@ -73,6 +65,21 @@ def translated(what: str, region: str) -> Iterator[None]:
         raise CloudError(
             Cause.UNANSWERED, f"{where}: {what}: a broken answer: {_words(error)}."
         ) from None
+
+
+def _misconfigured(where: str, region: str, error: Exception) -> CloudError:
+    if found := re.search(r"not a valid region name .*choices are (.*?)\. ", str(error)):
+        return unknown_region(region, [found[1]])
+    return CloudError(Cause.CREDENTIALS, f"{where}: {_words(error)}.", _CREDENTIALS_HINT)
+
+
+def unknown_region(region: str, known: Sequence[str]) -> CloudError:
+    """Returns the error of a region that the account does not have."""
+    return CloudError(
+        Cause.UNKNOWN,
+        f"OpenStack: the account has no region '{region}'.",
+        f"It has: {', '.join(known)}.",
+    )
 
 
 def _answered(where: str, what: str, status: int, words: str) -> CloudError:
