@@ -24,7 +24,7 @@ from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.provisioning import UP, Provisioner
 
 from . import toy_cloud, toy_provisioner
-from .toy_cloud import ToyCloud
+from .toy_cloud import SETTINGS, ToyCloud
 from .toy_provisioner import ToyProvisioner, Toys
 
 CASES = ("lab", "toy", "rental")
@@ -66,13 +66,17 @@ def rental(tmp_path: Path, probe: Path) -> Case:
     """A case of machines that are rented from a cloud of files."""
     (tmp_path / "cloud").mkdir()
     cloud = ToyCloud(tmp_path / "cloud")
-    provisioner = Rentals(cloud, root=tmp_path / "rentals")
-    script = (
-        "import json; from pathlib import Path; from tests.contract.toy_cloud import ToyCloud; "
-        "from nephoscope.measure.cloud.rental import Rentals; "
-        f"cloud = ToyCloud(Path({str(tmp_path / 'cloud')!r})); "
-        "print(json.dumps([one.name for one in Rentals(cloud, root=Path('/nowhere')).existing()]))"
+    provisioner = Rentals(cloud, SETTINGS, root=tmp_path / "rentals")
+    lines = (
+        "import json",
+        "from pathlib import Path",
+        "from nephoscope.measure.cloud.rental import Rentals",
+        "from tests.contract.toy_cloud import SETTINGS, ToyCloud",
+        f"cloud = ToyCloud(Path({str(tmp_path / 'cloud')!r}))",
+        "rentals = Rentals(cloud, SETTINGS, root=Path('/nowhere'))",
+        "print(json.dumps([one.name for one in rentals.existing()]))",
     )
+    script = "; ".join(lines)
     return Case(
         provisioner,
         toy_cloud.spec,

@@ -37,6 +37,7 @@ from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 
 REGIONS = ("east", "west")
+SETTINGS = CloudSettings("toy")
 
 
 class ToyCloud:
@@ -157,6 +158,7 @@ class ToyCloud:
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         self._call("act")
+        (machine,) = [one for one in self.all(Kind.MACHINE) if one.id == machine.id]  # type: ignore[misc]
         state = State.STOPPED if action is Action.STOP else State.READY
         self._write(machine, state=state, **({"type": value} if value else {}))
 
@@ -211,14 +213,14 @@ def spec(name: str, **more: Any) -> RentalSpec:
         MachineGroup(host, region, "small", "plain")
         for host, region in zip("ab", REGIONS, strict=True)
     )
-    return RentalSpec(name, CloudSettings("toy"), groups, hours=1.0, owner="tests", **more)
+    return RentalSpec(name, groups, hours=1.0, owner="tests", **more)
 
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
     (where / "cloud").mkdir(exist_ok=True)
     cloud = ToyCloud(where / "cloud", call_s=0.02, seed=time.time_ns(), fail=float(sys.argv[3]))
-    rentals = Rentals(cloud, root=where / "rentals")
+    rentals = Rentals(cloud, SETTINGS, root=where / "rentals")
     asyncio.run(rentals.create(spec(sys.argv[2]), say=lambda line: None))
     if len(sys.argv) > 4:
         asyncio.run(rentals.remove(sys.argv[2]))

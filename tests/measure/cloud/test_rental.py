@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.contract.toy_cloud import ToyCloud, spec
+from tests.contract.toy_cloud import SETTINGS, ToyCloud, spec
 
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.measure.cloud.calls import CloudCalls
@@ -42,7 +42,7 @@ def cloud(tmp_path: Path) -> ToyCloud:
 
 
 def rentals(cloud: ToyCloud, tmp_path: Path, patience_s: float = 20.0) -> Rentals:
-    return Rentals(cloud, root=tmp_path / "rentals", patience_s=patience_s)
+    return Rentals(cloud, SETTINGS, root=tmp_path / "rentals", patience_s=patience_s)
 
 
 def create(rentals: Rentals, wanted: RentalSpec) -> tuple[Rental, list[str]]:

@@ -71,9 +71,10 @@ class CloudCalls:
         request = replace(request, tags=replace(request.tags, token=token))
         kind, region = kind_of(request), request.region
         count = request.count if isinstance(request, MachineRequest) else 1
-        folder.note("create", kind, region, token=token, count=count)
         until, back_off = time.monotonic() + self.patience_s, BackOff()
         while True:
+            # Before each attempt: what it makes may show that much later in the listings.
+            folder.note("create", kind, region, token=token, count=count)
             try:
                 made = await in_thread(self.provider.create, request)
                 break

@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -32,7 +33,7 @@ from nephoscope.measure.cloud.model import (
     Tags,
 )
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
-from nephoscope.measure.cloud.spec import RentalSpec
+from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
 from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Quote, Say
 
@@ -45,7 +46,6 @@ class Rental:
     """Machines that are rented and were reached. hosts: by name, as targets of plans."""
 
     name: str
-    cloud: CloudSettings
     machines: Mapping[str, Machine]
     hosts: Mapping[str, TargetRecord]
     expires_s: int
@@ -57,11 +57,18 @@ class Rentals:
     """Rents machines from one cloud."""
 
     def __init__(
-        self, provider: Provider, *, root: Path | None = None, patience_s: float = 120.0
+        self,
+        provider: Provider,
+        settings: CloudSettings,
+        *,
+        root: Path | None = None,
+        patience_s: float = 120.0,
     ) -> None:
         self.provider = provider
+        self.settings = settings
         self.calls = CloudCalls(provider, patience_s)
-        self._root = root
+        self.root = root
+        self._held: dict[str, ExitStack] = {}
 
     def quote(self, spec: RentalSpec) -> Quote | None:
         """See `Provisioner.quote`. Raises UsageError where a price is unknown, unless the user
@@ -70,18 +77,29 @@ class Rentals:
             return None
         total: Quote | None = None
         for group in spec.groups:
-            request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
-            prices = self.provider.prices(request)
-            one = prices.quote(group.count + group.hedge, group.disk_bytes or 0) if prices else None
+            one = self._quote(spec, group)
             if one is None:
                 if spec.accept_unknown_price:
                     continue
                 raise UsageError(
                     f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
-                    "Give `per_hour` for it, or accept that with --accept-unknown-price.",
+                    "Give `per_hour` for it in a plan, or accept that with "
+                    "--accept-unknown-price.",
                 )
             total = one if total is None else total.plus(one)
         return total
+
+    def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
+        count = group.count + group.hedge
+        if group.per_h is not None:
+            return Quote(group.per_h * count, group.currency)
+        request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
+        prices = self.provider.prices(request)
+        return prices.quote(count, group.disk_bytes or 0) if prices else None
+
+    async def checked(self, spec: RentalSpec) -> RentalSpec:
+        """Returns a rental that was held against what the cloud offers; see `check.checked`."""
+        return await checked(self.calls, spec, self.settings.provider)
 
     async def create(self, spec: RentalSpec, *, say: Say) -> Rental:
         """See `Provisioner.create`; raises CloudError with the cloud's own words.
@@ -89,23 +107,21 @@ class Rentals:
         Where `spec.is_kept`, the rental outlives this process; else its lock is held until
         `remove`, and a sweep removes it as soon as this process has ended.
         """
-        spec = await checked(self.calls, spec)
-        folder = RentalFolder(spec.name, self._root)
+        spec = await self.checked(spec)
+        folder = RentalFolder(spec.name, self.root)
         expires_s = int(time.time() + 3600 * spec.hours)
-        document = _document(spec, expires_s)
-        with folder.making(document):
+        document = {**_document(spec, expires_s), "cloud": asdict(self.settings)}
+        with ExitStack() as stack:
+            stack.enter_context(folder.making(document))
             try:
                 rental = await self._make(spec, _tags(spec, expires_s), folder, say)
-                folder.write(
-                    {
-                        **document,
-                        "phase": UP,
-                        "hosts": {name: one.id for name, one in rental.machines.items()},
-                    }
-                )
             except BaseException as error:
                 await uncancelled(self._undo(folder, error, say))
                 raise
+            hosts = {name: one.id for name, one in rental.machines.items()}
+            folder.write({**document, "phase": UP, "hosts": hosts})
+            if not spec.is_kept:
+                self._held[spec.name] = stack.pop_all()
         return rental
 
     async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
@@ -125,7 +141,7 @@ class Rentals:
                 wanted = KeyPairRequest(region, tags, keys.public)
                 key_pairs[region] = (await self.calls.make(wanted, folder))[0].id
             if Kind.SECURITY_GROUP in kinds:
-                source = login_network(spec.login_from, spec.cloud.endpoint)
+                source = login_network(spec.login_from, self.settings.endpoint)
                 network = next((one.network for one in spec.groups if one.region == region), "")
                 group = SecurityGroupRequest(region, tags, source, network=network)
                 firewalls[region] = (await self.calls.make(group, folder))[0].id
@@ -152,7 +168,6 @@ class Rentals:
         await self._remove_surplus(spec, machines, folder, say)
         return Rental(
             spec.name,
-            spec.cloud,
             {name: made.machine for name, made in machines.items()},
             {name: made.target for name, made in machines.items()},
             tags.expires_s,
@@ -183,7 +198,7 @@ class Rentals:
 
     def existing(self) -> list[Provisioned]:
         """See `Provisioner.existing`: by the folders here and the tags in every region."""
-        known = {one.name: one for one in folders(self._root)}
+        known = {one.name: one for one in folders(self.root)}
         found: dict[str, list[Resource]] = {}
         for region in self.provider.regions():
             for resource in self.provider.resources(region):
@@ -194,7 +209,7 @@ class Rentals:
 
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
-        folder = RentalFolder(name, self._root)
+        folder = RentalFolder(name, self.root)
         known = folder.read()
         if known.get("phase") != UP:
             raise UsageError(
@@ -212,13 +227,13 @@ class Rentals:
                 f"Rental {name} is broken: {', '.join(missing)} no longer runs.",
                 f"Remove it with `nephoscope cloud down {name}`, then create it again.",
             )
-        settings = CloudSettings(**known["cloud"])
         hosts = {host: target_of(host, one, folder) for host, one in machines.items()}
-        return Rental(name, settings, machines, hosts, known["expires_s"])
+        return Rental(name, machines, hosts, known["expires_s"])
 
     async def remove(self, name: str) -> Swept:
         """See `Provisioner.remove`: until a listing confirms it."""
-        folder = RentalFolder(name, self._root)
+        folder = RentalFolder(name, self.root)
+        self._held.pop(name, ExitStack()).close()
         with folder.holding():
             swept = await self._sweep(folder, lambda line: None)
             swept.require_clean(f"nephoscope cloud down {name}")
@@ -247,6 +262,8 @@ class Rentals:
         regions: Iterable[str] = {one.region for one in folder.intents() if one.what == "create"}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
+        if began is None and not folder.path.exists():
+            began = time.time()  # It was asked for elsewhere, who knows when.
         settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
         return await sweep(
             self.calls,
@@ -271,7 +288,6 @@ def _tags(spec: RentalSpec, expires_s: int) -> Tags:
 def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
     return {
         "version": 1,
-        "cloud": asdict(spec.cloud),
         "owner": spec.owner or own_name(),
         "expires_s": expires_s,
         "regions": sorted({group.region for group in spec.groups}),

@@ -21,6 +21,10 @@ from nephoscope.measure.provisioning import Say
 PATIENCE_S = 900.0
 """For how long a removal goes on before what is left is reported."""
 
+_REFUSALS = 3
+"""Listings in a row that a cloud refuses before its region is given up: credentials that expire are
+renewed by the cloud's library, and what is left costs money."""
+
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 
 
@@ -98,12 +102,18 @@ class _Region:
     async def clear(self, patience_s: float) -> Swept:
         """Removes and lists until a settled listing is empty, or the patience ends."""
         until, back_off, before = time.monotonic() + patience_s, BackOff(), -1
+        failed = 0
         while True:
             listed_s = time.time()
             try:
                 found = await self._calls.list(self._region, self._run)
             except CloudError as error:
-                return self._result((), (), unlisted=error.message)
+                failed += 1
+                if error.passes or failed == _REFUSALS or time.monotonic() >= until:
+                    return self._result((), (), unlisted=error.message)
+                await back_off.wait(until)
+                continue
+            failed = 0
             left = [resource for resource in found if self._wanted(resource)]
             spared = [resource for resource in found if resource not in left]
             if not left and listed_s >= self._settled_s:

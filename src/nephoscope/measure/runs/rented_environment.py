@@ -1,0 +1,171 @@
+"""The rented machines of a plan: rented before the first trial, removed after the last one."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from nephoscope.core.errors import NephoscopeError, UsageError
+from nephoscope.core.naming import plural
+from nephoscope.core.tasks import together
+from nephoscope.measure.cloud.intents import RentalFolder
+from nephoscope.measure.cloud.provider import CloudSettings
+from nephoscope.measure.cloud.providers import open_provider
+from nephoscope.measure.cloud.rental import Rental, Rentals
+from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
+from nephoscope.measure.plans import Plan
+from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
+from nephoscope.measure.runs.environment import Environment
+from nephoscope.measure.runs.schedule.progress import budget_s
+from nephoscope.measure.targets.kinds.record import TargetRecord
+from nephoscope.measure.targets.kinds.rented import RentedRecord
+from nephoscope.store import StoredRun
+
+LEASE_S = 3600.0
+"""How long machines live without a sign of the controller; renewed between trials."""
+
+WITHOUT_BUDGET_H = 24.0
+"""After which machines that cost nothing end, where the plan has no budget."""
+
+
+@dataclass(slots=True)
+class _Rented:
+    rentals: Rentals
+    rental: Rental
+    renewed: float
+
+
+class RentedEnvironment(Environment):
+    """The rented machines of a plan, one rental for each cloud."""
+
+    def __init__(self, plan: Plan, run: StoredRun, say: Callable[[str], None]) -> None:
+        if plan.lab is not None:
+            raise UsageError(
+                "The plan has a lab and rented machines, between which there is no network.",
+                "Make two plans of it and compare their runs.",
+            )
+        self._plan, self._run, self._say = plan, run, say
+        self._budget_s = budget_s(plan)
+        money = plan.money
+        self._limit = None if money is None else SpendingLimit(money.limit, money.currency)
+        self._rented: list[_Rented] = []
+
+    async def up(self) -> None:
+        """See `Environment.up`: the clouds side by side, of each the machines in random order, so
+        that no level of a factor is always the first."""
+        specs = rental_specs(self._plan, self._run.id, self._run.manifest.seed or 0)
+        opened = [Rentals(open_provider(cloud), cloud) for cloud, _ in specs]
+        for rentals, (_, spec) in zip(opened, specs, strict=True):
+            if RentalFolder(spec.name).path.exists():
+                name = spec.name
+                self._say(f"Rental {name} was left by a run that was ended; it is rented anew.")
+                await rentals.remove(name)
+        wanted = [
+            (rentals, await rentals.checked(spec))
+            for rentals, (_, spec) in zip(opened, specs, strict=True)
+        ]
+        quote = total_of([rentals.quote(spec) for rentals, spec in wanted])
+        if quote is not None:
+            hours = None if self._budget_s is None else wanted[0][1].hours
+            authorise(quote, hours, self._limit, self._say)
+        await together(*(self._rent(rentals, spec) for rentals, spec in wanted))
+
+    async def _rent(self, rentals: Rentals, spec: RentalSpec) -> None:
+        hosts = plural(len(spec.groups), "machine")
+        self._say(f"{hosts} of {rentals.settings.provider} rented as {spec.name}.")
+        rental = await rentals.create(spec, say=self._say)
+        self._rented.append(_Rented(rentals, rental, time.monotonic()))
+        for name, seconds in rental.boot_s.items():
+            self._say(f"{name}: first login {seconds:.1f} s after the call.")
+
+    def placed(self, target: TargetRecord) -> TargetRecord:
+        """See `Environment.placed`: a rented machine as it is reached."""
+        for rented in self._rented:
+            if (host := rented.rental.hosts.get(target.name)) is not None:
+                return host.model_copy(update={"roles": target.roles, "per_hour": target.per_hour})
+        return target
+
+    async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
+        """See `Environment.apply`: called before each trial, so that no trial is disturbed by the
+        renewal of a lease."""
+        for rented in self._rented:
+            if time.monotonic() - rented.renewed > LEASE_S / 4:
+                try:
+                    await rented.rentals.renew(rented.rental, LEASE_S)
+                    rented.renewed = time.monotonic()
+                except NephoscopeError as error:
+                    self._say(f"The lease of {rented.rental.name} was not renewed: {error}")
+        return await super().apply(conditions)
+
+    async def down(self) -> None:
+        """See `Environment.down`: until a listing confirms that nothing is left."""
+        rented, self._rented = self._rented, []
+        await together(*(target.rentals.remove(target.rental.name) for target in rented))
+
+
+def rental_specs(plan: Plan, run: str, seed: int) -> list[tuple[CloudSettings, RentalSpec]]:
+    """Returns what a run of a plan rents: one rental for each cloud and network that may log in.
+
+    The machines of a rental are in random order, drawn by the seed.
+    """
+    groups: dict[tuple[CloudSettings, str], list[MachineGroup]] = defaultdict(list)
+    currency = "USD" if plan.money is None else plan.money.currency
+    for target in plan.targets:
+        if isinstance(target, RentedRecord):
+            cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
+            groups[cloud, target.login_from].append(_group(target, currency))
+    seconds = budget_s(plan)
+    hours = WITHOUT_BUDGET_H if seconds is None else (seconds + BOOT_S) / 3600
+    drawn = random.Random(seed)
+    specs = []
+    for number, ((cloud, login_from), several) in enumerate(groups.items()):
+        drawn.shuffle(several)
+        name = rental_name(run, number)
+        spec = RentalSpec(name, tuple(several), hours=hours, lease_s=LEASE_S, login_from=login_from)
+        specs.append((cloud, spec))
+    return specs
+
+
+def _group(target: RentedRecord, currency: str) -> MachineGroup:
+    return MachineGroup(
+        target.name,
+        target.region[0],
+        target.type[0],
+        target.image[0],
+        zone="" if target.zone[0] == "any" else target.zone[0],
+        market=target.market[0],
+        network=target.network,
+        per_h=target.per_hour,
+        currency=currency,
+    )
+
+
+def total_of(quotes: Sequence[Quote | None]) -> Quote | None:
+    """Returns the price of all together: each cloud alone may be below a limit that they exceed
+    together. None where nothing is paid."""
+    priced = [quote for quote in quotes if quote is not None]
+    return reduce(Quote.plus, priced) if priced else None
+
+
+async def price_of(plan: Plan) -> tuple[Quote | None, float]:
+    """Returns the price of the machines that a plan rents, and the hours that are rented.
+
+    It asks the clouds and creates nothing. Raises UsageError, Lacking, CloudError.
+    """
+    quotes, hours = [], 0.0
+    for cloud, spec in rental_specs(plan, "preview", plan.seed or 0):
+        rentals = Rentals(open_provider(cloud), cloud)
+        quotes.append(rentals.quote(await rentals.checked(spec)))
+        hours = spec.hours
+    return total_of(quotes), hours
+
+
+def rental_name(run: str, number: int) -> str:
+    """Returns the name of a run's rental, a word for tags."""
+    return f"{re.sub(r'[^a-z0-9]+', '-', run.lower())[-56:].strip('-')}-{number + 1}"
