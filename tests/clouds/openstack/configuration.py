@@ -26,6 +26,8 @@ DATABASES = (
     "neutron",
     "ec2api",
 )
+PAGE = 10
+"""How many machines one answer lists."""
 FAKE, QEMU = "fake", "qemu"
 """Hosts of the cloud, each in a zone of its name: nova's fake driver, and QEMU without KVM."""
 
@@ -204,10 +206,13 @@ def _nova(site: Site, host: str) -> Sections:
             "ram_allocation_ratio": 1.0,
             "cpu_allocation_ratio": 32.0,
             "reserved_host_memory_mb": 0,
+            # What was deleted while this service was down; half an hour by default.
+            "running_deleted_instance_poll_interval": 10,
         },
         "api_database": _database(site, "nova_api"),
         "database": _database(site, "nova"),
-        "api": {"auth_strategy": "keystone"},
+        # Short pages, so that tests need few machines to fill one.
+        "api": {"auth_strategy": "keystone", "max_limit": PAGE},
         "conductor": {"workers": 1},
         "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 5},
         "glance": {"api_servers": site.url("image")},

@@ -63,7 +63,9 @@ class Launch:
                 tags=self._request.tags,
             )
             began = time.monotonic()
-            made = [entry for entry in await calls.make(request, folder) if isinstance(entry, Machine)]
+            made = [
+                entry for entry in await calls.make(request, folder) if isinstance(entry, Machine)
+            ]
             say(f"{group.name}: {plural(len(made), 'machine')} of {group.type} starting")
             following = _Following(calls, folder, host_key, self._spec, request, began)
             ready += await following.follow(made, missing)
@@ -141,9 +143,13 @@ class _Following:
                     self.reasons.append(f"{id_} is gone")
                     del waiting[id_]
             elif entry.state in _ENDED:
-                self.reasons.append(f"{id_} is {entry.state}{f': {p}' if (p := entry.problem) else ''}")
+                self.reasons.append(
+                    f"{id_} is {entry.state}{f': {p}' if (p := entry.problem) else ''}"
+                )
                 del waiting[id_]
-            elif entry.state is State.READY and (entry.address or entry.target or not self._spec.contact):
+            elif entry.state is State.READY and (
+                entry.address or entry.target or not self._spec.contact
+            ):
                 self._contacts[id_] = asyncio.create_task(self._contact(entry))
                 del waiting[id_]
             elif time.monotonic() >= self._until:

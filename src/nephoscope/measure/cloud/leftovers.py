@@ -57,7 +57,9 @@ async def sweep_leftovers(
         return scope.everything or resource.tags.expires_s < time.time()
 
     if is_dry:
-        resources = [entry for region in regions for entry in await rentals.calls.list(region, None)]
+        resources = [
+            entry for region in regions for entry in await rentals.calls.list(region, None)
+        ]
         left = {entry: "" for entry in resources if wanted(entry)}
         return Swept(remaining=left, spared=[entry for entry in resources if entry not in left])
     swept = await sweep(

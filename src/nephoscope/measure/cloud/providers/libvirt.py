@@ -342,7 +342,7 @@ def _machines(host: Any, request: MachineRequest) -> Sequence[Machine]:
     vcpus, memory_mib = xml.parsed_type(request.type)
     pool = _pool(host, image)
     made: list[Machine] = []
-    for number in range(request.count):
+    for number in range(_granted(host, request, memory_mib)):
         name = f"{request.name or request.tags.run}-{request.tags.token[:12]}-{number}"
         shape = xml.Shape(name, vcpus, memory_mib, request.tags, network)
         try:
@@ -358,6 +358,21 @@ def _machines(host: Any, request: MachineRequest) -> Sequence[Machine]:
                 _remove_volumes(host, request.tags, one)
             raise
     return made
+
+
+def _granted(host: Any, request: MachineRequest, memory_mib: int) -> int:
+    """How many machines fit into the memory that is free, those of this call not counted."""
+    own = f"{request.name or request.tags.run}-{request.tags.token[:12]}-"
+    others = [one for one in host.listAllDomains() if one.isActive() and own not in one.name()]
+    free_mib = int(host.getInfo()[1]) - sum(one.info()[1] for one in others) // 1024
+    if free_mib // memory_mib >= request.at_least:
+        return min(request.count, free_mib // memory_mib)
+    raise CloudError(
+        Cause.CAPACITY,
+        f"libvirt: {request.at_least} of {request.type} need "
+        f"{request.at_least * memory_mib} MiB, and the host has {max(free_mib, 0)} MiB free.",
+        "Take a smaller type, or fewer machines.",
+    )
 
 
 def _made(
