@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -22,6 +22,7 @@ from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import past, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
+from nephoscope.measure.cloud.events import MachineEvent, events_between
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.launch import Launch, Launched, request_of, target_of
 from nephoscope.measure.cloud.model import (
@@ -254,6 +255,21 @@ class Rentals:
             past.append(folder, time.time())
             folder.remove()
         return swept
+
+    async def events(self, rental: Rental) -> tuple[Rental, Sequence[MachineEvent]]:
+        """Returns the rental as the cloud lists it now, and what happened to it meanwhile."""
+        names = {machine.id: name for name, machine in rental.machines.items()}
+        listed: dict[str, Machine] = {}
+        for region in sorted({machine.region for machine in rental.machines.values()}):
+            for resource in await self.calls.list(region, rental.name):
+                if isinstance(resource, Machine) and resource.id in names:
+                    listed[names[resource.id]] = resource
+        happened = tuple(events_between(rental.machines, listed))
+        machines = {
+            name: listed.get(name, replace(machine, state=State.GONE))
+            for name, machine in rental.machines.items()
+        }
+        return replace(rental, machines=machines), happened
 
     async def renew(self, rental: Rental, lease_s: float) -> None:
         """Moves the end of the machines' lease, never beyond what was quoted."""
