@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -324,6 +325,8 @@ def test_the_policy_allows_what_the_provider_calls_and_nothing_else(
     assert cloud.live() == []
     allowed = {action for each in policy()["Statement"] for action in each["Action"]}
     assert not any("*" in action for action in allowed)
+    # The longest that IAM takes, without white space.
+    assert len(json.dumps(policy("a" * 63), separators=(",", ":"))) <= 6144
     # Of kinds that the provider removes and does not make, nothing was there to be removed; tags
     # at creation are written by no call of their own.
     removal_only = {

@@ -83,8 +83,7 @@ class Rentals:
                     continue
                 raise UsageError(
                     f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
-                    "Give `per_hour` for it in a plan, or accept that with "
-                    "--accept-unknown-price.",
+                    "Give `per_hour` for it in a plan, or accept that with --accept-unknown-price.",
                 )
             total = one if total is None else total.plus(one)
         return total
