@@ -129,6 +129,9 @@ class _UpArguments:
         "--money", options.FiniteRange(0, min_open=True), "Most that the rental may cost."
     )
     currency: str = option("--currency", "CODE", "Currency of --money.", default="USD")
+    machine_hours: float | None = option(
+        "--machine-hours", options.FiniteRange(0, min_open=True), "Most machines times hours."
+    )
     accept_unknown_price: bool = flag(
         "--accept-unknown-price", "Rent also what has no known price."
     )
@@ -151,7 +154,9 @@ def up(args: _UpArguments) -> None:
     if args.dry_run:
         _preview(rentals, spec, as_json=args.as_json)
         return
-    limit = None if args.money is None else SpendingLimit(args.money, args.currency)
+    limit = (
+        None if args.money is None else SpendingLimit(args.money, args.currency, args.machine_hours)
+    )
     quote = rentals.quote(spec)
     made = carried_out(create_within(rentals, spec, hours=spec.hours, limit=limit, say=output.log))
     rows: list[dict[str, Any]] = [

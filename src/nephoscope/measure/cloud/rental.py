@@ -93,7 +93,7 @@ class Rentals:
     def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
         count = group.count + group.hedge
         if group.per_h is not None:
-            return Quote(group.per_h * count, group.currency)
+            return Quote(group.per_h * count, group.currency, machines=count)
         request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
         prices = self.provider.prices(request)
         return prices.quote(count, group.disk_bytes or 0) if prices else None

@@ -53,7 +53,11 @@ class RentedEnvironment(Environment):
         self._plan, self._run, self._say = plan, run, say
         self._budget_s = budget_s(plan)
         money = plan.money
-        self._limit = None if money is None else SpendingLimit(money.limit, money.currency)
+        self._limit = (
+            None
+            if money is None
+            else SpendingLimit(money.limit, money.currency, money.machine_hours)
+        )
         self._rented: list[_Rented] = []
 
     async def up(self) -> None:
