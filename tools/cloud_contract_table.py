@@ -1,4 +1,4 @@
-"""Writes the table of what the contract suite over clouds exercises: docs/explanation/cloud-contract.md.
+"""Writes what the contract suite over clouds exercises to docs/explanation/cloud-contract.md.
 
 With --check it compares only. The table follows from `CLOUDS` and `TESTS` of the suite.
 """
