@@ -47,6 +47,13 @@ class CloudLine:
     not_exercised: Mapping[str, str] = field(default_factory=dict)
 
 
+_NOT_OF_LIBVIRT = {
+    "key_pair": "libvirt has no key pairs: keys go into the user data",
+    "firewall": "libvirt has no security groups",
+    "wrong_credentials": "a socket of this machine asks for none",
+    "paging": "libvirt lists everything at once",
+}
+
 CLOUDS: dict[str, CloudLine] = {
     "toy": CloudLine(
         not_exercised={
@@ -55,5 +62,28 @@ CLOUDS: dict[str, CloudLine] = {
             "no_answer": "the toy is a folder",
             "paging": "the toy lists everything at once",
         }
+    ),
+    "ec2": CloudLine(),
+    "libvirt": CloudLine(
+        not_exercised={
+            **_NOT_OF_LIBVIRT,
+            "volume": "libvirt's test hypervisor attaches no devices",
+        }
+    ),
+    "qemu": CloudLine(slow=True, not_exercised=_NOT_OF_LIBVIRT),
+    "openstack": CloudLine(
+        slow=True,
+        not_exercised={
+            "volume": "the real cloud runs without its block storage service",
+            "snapshot": "the real cloud runs without its block storage service",
+        },
+    ),
+    "openstack_ec2": CloudLine(
+        slow=True,
+        not_exercised={
+            "volume": "the real cloud runs without its block storage service",
+            "snapshot": "the real cloud runs without its block storage service",
+            "paging": "the EC2 API of OpenStack asks nova for its pages itself",
+        },
     ),
 }

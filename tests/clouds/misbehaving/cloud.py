@@ -127,9 +127,15 @@ SETTINGS: dict[str, Any] = {
     # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/query-api-troubleshooting.html
     "quota_release_s": 0.0,
     "image_s": 5.0,
+    # Answers without a size of their pages have as many entries at most.
+    "page": 1000,
+    # It is like OpenStack's EC2 API: see `server.OLD`.
+    "old": False,
     "machines": False,
     # CPUs of a machine by its host: host-N has the N-th value, again from the first; none: all.
     "host_cpus": (),
+    # Types that the price list lacks.
+    "unpriced": (),
     "bucket_size": None,
     "bucket_per_s": 20.0,
     "policy": None,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from nephoscope.measure.cloud.model import (
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings
 
+from .double import KEY as KEY_ID
 from .double import Double
 from .helpers import IMAGE_NAME
 
@@ -217,19 +220,24 @@ def test_the_account_names_itself_and_its_quotas(ec2: Ec2) -> None:
     assert (micro.vcpus, micro.memory_bytes, len(micro.zones)) == (2, 1 << 30, 3)
 
 
-BAD = {
+def struck(fault: str, call: Any) -> Any:
+    """A call that meets a fault."""
+    return lambda ec2, cloud: (cloud.fault(fault, next=1), call(ec2))
+
+
+BAD: dict[str, tuple[Any, Cause]] = {
     "no such image": (lambda e, c: e.image(REGION, "no-such-image"), Cause.UNKNOWN),
     "no such image id": (lambda e, c: e.image(REGION, "ami-0123456789abcdef0"), Cause.UNKNOWN),
     "no such type": (lambda e, c: e.create(request(e, type="t9.nano")), Cause.UNKNOWN),
     "no such zone": (lambda e, c: e.create(request(e, zone=f"{REGION}z")), Cause.UNKNOWN),
-    "quota": (lambda e, c: e.create(request(e, type="c5.9xlarge", count=9, at_least=9)), Cause.QUOTA),
+    "quota": (lambda e, c: e.create(request(e, count=99, at_least=99)), Cause.QUOTA),
     "bad public key": (lambda e, c: e.create(KeyPairRequest(REGION, tags(), "x")), Cause.REFUSED),
-    "capacity": (lambda e, c: (c.fault("no-capacity", next=1), e.create(request(e))), Cause.CAPACITY),
-    "throttled": (lambda e, c: (c.fault("throttle", next=1), e.regions()), Cause.THROTTLED),
-    "unavailable": (lambda e, c: (c.fault("unavailable", next=1), e.regions()), Cause.UNANSWERED),
-    "dropped": (lambda e, c: (c.fault("drop-before", next=1), e.regions()), Cause.UNANSWERED),
-    "expired": (lambda e, c: (c.fault("expired", next=1), e.regions()), Cause.CREDENTIALS),
-    "withdrawn": (lambda e, c: (c.withdraw("AKIDNEPHOSCOPETEST01"), e.regions()), Cause.CREDENTIALS),
+    "capacity": (struck("no-capacity", lambda e: e.create(request(e))), Cause.CAPACITY),
+    "throttled": (struck("throttle", Ec2.regions), Cause.THROTTLED),
+    "unavailable": (struck("unavailable", Ec2.regions), Cause.UNANSWERED),
+    "dropped": (struck("drop-before", Ec2.regions), Cause.UNANSWERED),
+    "expired": (struck("expired", Ec2.regions), Cause.CREDENTIALS),
+    "withdrawn": (lambda e, c: (c.withdraw(KEY_ID), e.regions()), Cause.CREDENTIALS),
     "closed region": (lambda e, c: e.resources("me-south-1"), Cause.CREDENTIALS),
     "key pair not yet visible": (lambda e, c: e.create(request(e, key_pair="k")), Cause.THROTTLED),
 }  # fmt: skip
@@ -272,6 +280,50 @@ def test_a_missing_profile_is_one_sentence(cloud: Double) -> None:
     with pytest.raises(CloudError, match="could not be found") as caught:
         open_provider(CloudSettings("ec2", cloud.endpoint, "nobody"))
     assert caught.value.cause is Cause.CREDENTIALS
+
+
+@pytest.fixture
+def old(cloud: Double, opened: dict[str, Ec2]) -> Ec2:
+    """The provider on a double that is like OpenStack's EC2 API."""
+    cloud.settings(old=True)
+    if "old" not in opened:
+        opened["old"] = Ec2(CloudSettings("ec2", cloud.endpoint))
+    return opened["old"]
+
+
+def test_older_clouds_get_their_tags_in_a_second_call(cloud: Double, old: Ec2) -> None:
+    assert old.account().name == ""
+    assert old.types(REGION) == ()
+    assert old.prices(request(old)) is None
+    group = old.create(SecurityGroupRequest(REGION, tags("g"), "203.0.113.7/32"))[0]
+    key = old.create(KeyPairRequest(REGION, tags("k"), KEY))[0]
+    asked = request(old, count=2, key_pair=key.id, security_group=group.id)
+    made = old.create(asked)
+    assert [each.id for each in old.create(asked)] == [each.id for each in made]
+    assert {each.id for each in old.resources(REGION)} >= {group.id, key.id, *(m.id for m in made)}
+    assert all(each.tags.run == "r1" for each in old.resources(REGION))
+    with pytest.raises(CloudError, match="no spot market"):
+        old.create(request(old, "m2", market="spot"))
+    for kind in Kind:
+        for each in old.resources(REGION):
+            if each.kind is kind:
+                old.delete(each)
+        cloud.advance(10)
+    assert cloud.live() == []
+
+
+@pytest.mark.parametrize("fault", ["internal-before", "drop-before"])
+def test_older_clouds_show_what_got_no_tags_any_more(cloud: Double, old: Ec2, fault: str) -> None:
+    """The process ends, or the call fails, between the creation and its tags."""
+    key = old.create(KeyPairRequest(REGION, tags("k"), KEY))[0]
+    cloud.fault(fault, next=9, actions=["CreateTags"])
+    with pytest.raises(CloudError):
+        old.create(request(old, key_pair=key.id))
+    with pytest.raises(CloudError):
+        old.create(SecurityGroupRequest(REGION, tags("g"), "203.0.113.7/32"))
+    assert {each.kind for each in old.resources(REGION, "r1")} == {
+        Kind.KEY_PAIR, Kind.MACHINE, Kind.SECURITY_GROUP,
+    }  # fmt: skip
 
 
 def everything(ec2: Ec2, cloud: Double) -> None:
@@ -317,6 +369,8 @@ def test_the_policy_allows_what_the_provider_calls_and_nothing_else(
     assert cloud.live() == []
     allowed = {action for each in policy()["Statement"] for action in each["Action"]}
     assert not any("*" in action for action in allowed)
+    # The longest that IAM takes, without white space.
+    assert len(json.dumps(policy("a" * 63), separators=(",", ":"))) <= 6144
     # Of kinds that the provider removes and does not make, nothing was there to be removed; tags
     # at creation are written by no call of their own.
     removal_only = {

@@ -106,10 +106,10 @@ def test_a_census_finds_the_planted_hosts_and_five_searches_save_what_was_predic
         )  # fmt: skip
         assert code == 0, said
         (live,) = machines.live("instance")
-        assert live["id"] == picked["kept"]
+        assert live["id"] == picked["selected"]
         kept = [one for one in picked["candidates"] if one["is_kept"]]
-        assert [one["id"] for one in kept] == [picked["kept"]]
-        assert is_fast(machines, picked["kept"]) or picked["launches"] == 4
+        assert [one["id"] for one in kept] == [picked["selected"]]
+        assert is_fast(machines, picked["selected"]) or picked["launches"] == 4
         predicted, real = picked["predicted"], picked["saving"]
         assert picked["search_cost"] > 0
         inside += predicted["low"] <= real["value"] <= predicted["high"]
@@ -129,9 +129,9 @@ def test_a_stop_and_start_is_a_draw_of_another_host(machines: Double, nephoscope
     assert code == 0, said
     assert len({one["id"] for one in picked["candidates"]}) == 1
     (live,) = machines.live("instance")
-    assert live["id"] == picked["kept"]
+    assert live["id"] == picked["selected"]
     assert live["states"][-1][1] == "running"
-    assert is_fast(machines, picked["kept"]) or picked["launches"] == 4
+    assert is_fast(machines, picked["selected"]) or picked["launches"] == 4
     assert main(picked["remove"].split()[1:]) == 0
     assert machines.live() == []
 

@@ -87,7 +87,7 @@ def test_only_the_kept_machine_is_left_and_it_stays(
         found = source(made, tmp_path)
         search = replace(SEARCH, recall=recall)
         outcome = asyncio.run(pick(found, search, MIX, Quote(1.0), lambda line: None, 0.95))
-        kept = outcome.searched.kept
+        kept = outcome.searched.selected
         assert kept is not None
         assert [one.id for one in made.all(Kind.MACHINE)] == [kept.id]
         (rental,) = Rentals(made, SETTINGS, root=tmp_path / "rentals").existing()
@@ -119,7 +119,7 @@ def test_a_stop_and_start_gives_the_same_machine_another_host(
     assert len(seen) > 1
     assert len({one.id for one in seen}) == 1
     assert [one.host for one in seen] == [one.host for one in made.made]
-    assert outcome.searched.kept is seen[-1]
+    assert outcome.searched.selected is seen[-1]
     assert [one.id for one in made.all(Kind.MACHINE)] == [seen[-1].id]
 
 

@@ -16,7 +16,7 @@ from nephoscope.features.census.command import of_runs
 from nephoscope.measure import plans
 from nephoscope.measure.cloud import providers
 from nephoscope.measure.plans.survey import from_values
-from nephoscope.measure.runs import rented
+from nephoscope.measure.runs import rented_environment as rented
 from nephoscope.measure.targets.kinds import KINDS
 from nephoscope.store import Store
 

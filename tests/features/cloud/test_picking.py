@@ -69,11 +69,11 @@ def searched(search: Search, seed: int, machines: int = 60) -> tuple[float, floa
     found: Searched = asyncio.run(
         carry_out(source, search, limits(mix, search), mix.mean_s, lambda line: None)
     )
-    assert found.kept is not None
-    assert source.kept == [found.kept.name]
+    assert found.selected is not None
+    assert source.kept == [found.selected.name]
     assert not source.up
     first = found.candidates[0]
-    work = search.hours * (first.seconds - found.kept.seconds) / mix.mean_s
+    work = search.hours * (first.seconds - found.selected.seconds) / mix.mean_s
     assert prediction.low is not None
     assert prediction.high is not None
     return search.price_per_h * (work - source.billed_h), prediction.low, prediction.high
@@ -112,8 +112,8 @@ def test_without_a_mix_all_are_launched_and_the_best_is_kept() -> None:
     source = PlantedSource(random.Random(3), SEARCH)
     found = run(source)
     assert found.launches == len(found.candidates) == 5
-    assert found.kept is min(found.candidates, key=lambda one: one.seconds)
-    assert (source.kept, source.up) == ([found.kept.name], {})
+    assert found.selected is min(found.candidates, key=lambda one: one.seconds)
+    assert (source.kept, source.up) == ([found.selected.name], {})
 
 
 def test_a_quota_in_the_middle_keeps_the_best_so_far() -> None:

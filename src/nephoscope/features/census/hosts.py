@@ -40,14 +40,14 @@ class HostHints:
 def host_hints(observations: Sequence[Observation]) -> tuple[HostHints, ...]:
     """Returns the hints of each type; of observations that have a machine."""
     by_type: dict[str, dict[str, Observation]] = {}
-    for one in observations:
-        by_type.setdefault(one.instance_type, {}).setdefault(one.machine, one)
+    for entry in observations:
+        by_type.setdefault(entry.instance_type, {}).setdefault(entry.machine, entry)
     return tuple(
         HostHints(
             name,
             len(machines),
-            sum(bool(one.placed_on) for one in machines.values()),
-            len({one.placed_on for one in machines.values() if one.placed_on}),
+            sum(bool(entry.placed_on) for entry in machines.values()),
+            len({entry.placed_on for entry in machines.values() if entry.placed_on}),
             tuple(_shared(machines.values())),
         )
         for name, machines in sorted(by_type.items())
@@ -57,13 +57,13 @@ def host_hints(observations: Sequence[Observation]) -> tuple[HostHints, ...]:
 def _shared(machines: Iterable[Observation]) -> Iterator[SharedHost]:
     of_each = list(machines)
     for hint, facts in (
-        (BY_PROVIDER, [one.placed_on for one in of_each]),
-        (BY_IDENTITY, [one.host for one in of_each]),
+        (BY_PROVIDER, [entry.placed_on for entry in of_each]),
+        (BY_IDENTITY, [entry.host for entry in of_each]),
     ):
         groups: dict[str, list[str]] = {}
-        for one, fact in zip(of_each, facts, strict=True):
+        for entry, fact in zip(of_each, facts, strict=True):
             if fact:
-                groups.setdefault(fact, []).append(one.target)
+                groups.setdefault(fact, []).append(entry.target)
         for names in groups.values():
             if len(names) > 1:
                 yield SharedHost(hint, tuple(sorted(names)))
@@ -71,10 +71,10 @@ def _shared(machines: Iterable[Observation]) -> Iterator[SharedHost]:
 
 def sentences(hints: Iterable[HostHints]) -> Iterator[str]:
     """Yields a sentence on each type of which several machines may stand on one host."""
-    for one in hints:
-        if one.hosts < one.hinted:
+    for entry in hints:
+        if entry.hosts < entry.hinted:
             yield (
-                f"{one.instance_type}: the provider names the host of {one.hinted} of "
-                f"{one.machines} machines, {one.hosts} distinct ones; machines of one host are "
+                f"{entry.instance_type}: the provider names the host of {entry.hinted} of "
+                f"{entry.machines} machines, {entry.hosts} distinct ones; machines of one host are "
                 "possibly dependent (a hint, not a proof)."
             )

@@ -19,6 +19,7 @@ from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.spec import RentalSpec
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.provisioning import Quote, Say
+from nephoscope.measure.runs.rented_environment import machine_document
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.store import Store
 
@@ -67,15 +68,7 @@ class BenchmarkMeasure:
         )
         stored = measuring.executed(plan, self._store, fresh=True, labels=self._labels, absent={})
         rented = {
-            name: {
-                "provider": self._provider,
-                "id": one.id,
-                "region": one.region,
-                "zone": one.zone,
-                "type": one.type,
-                "host": one.host,
-            }
-            for name, one in machines.items()
+            name: machine_document(self._provider, machine) for name, machine in machines.items()
         }
         with stored.lock():
             stored.update(rented=rented)
@@ -119,7 +112,7 @@ class Candidates:
         self.hours = 0.0
         self.removed_cost = 0.0
         self.problems: list[str] = []
-        self.kept: Rental | None = None
+        self.selected: Rental | None = None
 
     @property
     def line(self) -> speeds.Line | None:
@@ -133,9 +126,9 @@ class Candidates:
             self._number += 1
             names.append(f"{self._spec.name}-{self._number}")
         results = await together(*(self._create(name) for name in names))
-        failed = [one for one in results if isinstance(one, NephoscopeError)]
-        self.problems += [one.message for one in failed]
-        made = [one for one in results if isinstance(one, Rental)]
+        failed = [entry for entry in results if isinstance(entry, NephoscopeError)]
+        self.problems += [entry.message for entry in failed]
+        made = [entry for entry in results if isinstance(entry, Rental)]
         if not made:
             raise failed[0]
         return await self._measured(made)
@@ -153,28 +146,28 @@ class Candidates:
         return rental
 
     async def _measured(self, rentals: Sequence[Rental]) -> list[Candidate]:
-        for one in self._up.values():
+        for entry in self._up.values():
             if self._rentals.provider.traits.user_data:
-                await self._rentals.renew(one, LEASE_S)
-        machines = {name: machine for one in rentals for name, machine in one.machines.items()}
-        hosts = {name: host for one in rentals for name, host in one.hosts.items()}
+                await self._rentals.renew(entry, LEASE_S)
+        machines = {name: machine for entry in rentals for name, machine in entry.machines.items()}
+        hosts = {name: host for entry in rentals for name, host in entry.hosts.items()}
         try:
             values = await in_thread(self._measure, hosts, machines)
         except RunFailed as error:
             self.problems.append(error.message)
             values = {}
         made = []
-        for one in rentals:
-            ((name, machine),) = one.machines.items()
+        for entry in rentals:
+            ((name, machine),) = entry.machines.items()
             line, own = self.line, list(values.get(name, ()))
             if line is None or not own:
                 self.problems.append(f"{name} ({machine.id}) gave no valid trial.")
-                await self._remove(one.name)
+                await self._remove(entry.name)
                 continue
             seconds = line.seconds(statistics.median(own))
             made.append(
                 Candidate(
-                    name, one.name, machine.id, machine.zone, machine.host, seconds, tuple(own)
+                    name, entry.name, machine.id, machine.zone, machine.host, seconds, tuple(own)
                 )
             )
         return made
@@ -216,8 +209,8 @@ class Candidates:
 
     async def keep(self, candidate: Candidate) -> None:
         """See `Source.keep`."""
-        self.kept = self._up[candidate.rental]
-        await self._rentals.keep(self.kept)
+        self.selected = self._up[candidate.rental]
+        await self._rentals.keep(self.selected)
         self._account(candidate.rental)
         del self._up[candidate.rental]
 

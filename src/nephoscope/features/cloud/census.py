@@ -25,7 +25,7 @@ from nephoscope.measure.cloud.provider import Cause, CloudSettings
 from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Entry, Money, RepeatChange
-from nephoscope.measure.runs.rented import RentedEnvironment
+from nephoscope.measure.runs.rented_environment import RentedEnvironment
 from nephoscope.measure.targets.kinds.record import as_name
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
@@ -66,8 +66,8 @@ class CensusSpec:
     @property
     def digest(self) -> str:
         """Returns a short name of what is asked; that of the same command is the same."""
-        asked = {k: v for k, v in asdict(self).items() if k not in _OF_ONE_CALL}
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+        values = {k: v for k, v in asdict(self).items() if k not in _OF_ONE_CALL}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
 
     def targets(self, wave: int) -> list[RentedRecord]:
         """Returns the machines of a wave in random order, the same at every call."""
@@ -139,7 +139,9 @@ def run(spec: CensusSpec, store: Store, cpus: dict[str, int], *, fresh: bool = F
     campaign = _chosen(spec, store, planned, fresh)
     before_s: float | None = None
     for number, wave in enumerate(waves):
-        began = [one.started_s for one in campaign.runs if one.labels.get(WAVE) == str(number + 1)]
+        began = [
+            entry.started_s for entry in campaign.runs if entry.labels.get(WAVE) == str(number + 1)
+        ]
         missing = [target for target in wave if target.name not in campaign.measured]
         if missing and before_s is not None:
             _wait_until(before_s + spec.every_s, number, spec.waves)
@@ -151,23 +153,23 @@ def run(spec: CensusSpec, store: Store, cpus: dict[str, int], *, fresh: bool = F
 
 def _chosen(spec: CensusSpec, store: Store, planned: set[str], fresh: bool) -> Campaign:
     """Returns the last census of the same command if it is unfinished, else a new one."""
-    found: dict[int, Campaign] = {}
+    campaigns: dict[int, Campaign] = {}
     for stored in store.each(output.warn):
         name = stored.labels.get(LABEL, "")
         digest, _, number = name.partition("-")
         if digest == spec.digest and number.isdigit():
-            of_name = found.setdefault(int(number), Campaign(name, len(planned)))
+            of_name = campaigns.setdefault(int(number), Campaign(name, len(planned)))
             of_name.runs.append(stored)
             if stored.state in _FINISHED:
                 of_name.measured |= measured_targets(stored)
         stored.release()
-    last = max(found, default=0)
-    if last and not fresh and found[last].measured < planned:
+    last = max(campaigns, default=0)
+    if last and not fresh and campaigns[last].measured < planned:
         output.log(
-            f"Census {found[last].name} goes on: {len(found[last].measured)} of "
+            f"Census {campaigns[last].name} goes on: {len(campaigns[last].measured)} of "
             f"{plural(len(planned), 'machine')} are measured."
         )
-        return found[last]
+        return campaigns[last]
     return Campaign(f"{spec.digest}-{last + 1}", len(planned))
 
 
@@ -242,9 +244,9 @@ class _Wave:
         return self._again(batch, made, error)
 
     def _add_cost(self, made: Sequence[RentedEnvironment]) -> None:
-        for one in made:
-            if one.cost is not None:
-                self._campaign.cost = (self._campaign.cost or 0.0) + one.cost
+        for entry in made:
+            if entry.cost is not None:
+                self._campaign.cost = (self._campaign.cost or 0.0) + entry.cost
 
     def _again(
         self,
@@ -255,9 +257,9 @@ class _Wave:
         """Names what went wrong. A machine for which a quota or a zone had no room is asked for
         again, as long as the cloud grants any of a batch."""
         campaign = self._campaign
-        shortfalls = {one.group: one for env in made for one in env.shortfalls}
+        shortfalls = {entry.group: entry for env in made for entry in env.shortfalls}
         campaign.problems += [note for env in made for note in env.notes]
-        refused = [one for one in batch if _cause(shortfalls.get(one.name)) is not None]
+        refused = [entry for entry in batch if _cause(shortfalls.get(entry.name)) is not None]
         if error is not None and not _is_shortfall(made):
             campaign.stopped = error.message
         elif refused and len(refused) == len(batch):
@@ -269,7 +271,7 @@ class _Wave:
         plan = plans.fit_to_machines(
             plans.census(metadata=True),
             list(batch),
-            {one.name: self._cpus.get(one.type[0], 1) for one in batch},
+            {entry.name: self._cpus.get(entry.type[0], 1) for entry in batch},
         )
         launch = Entry(
             benchmark=HOST_BOOT, params={"level": "instance"}, repeat=RepeatChange(min=1, max=1)

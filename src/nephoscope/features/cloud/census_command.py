@@ -165,7 +165,7 @@ async def _offered(rentals: Rentals, spec: CensusSpec) -> dict[str, int]:
 
     await rentals.checked(rental_of(spec))
     types = await rentals.calls.repeat(lambda: rentals.provider.types(spec.region))
-    return {one.name: max(1, int(one.vcpus)) for one in types if one.name in spec.types}
+    return {entry.name: max(1, int(entry.vcpus)) for entry in types if entry.name in spec.types}
 
 
 def _preview(rentals: Rentals, spec: CensusSpec) -> None:
@@ -182,5 +182,5 @@ def _preview(rentals: Rentals, spec: CensusSpec) -> None:
         f"Nothing was created. {plural(machines, 'machine')} in {plural(spec.waves, 'wave')}, "
         f"each for up to {each}, would cost: {cost}."
     )
-    rows = [(one.type, one.zone or "any", str(spec.count)) for one in rental.groups]
+    rows = [(entry.type, entry.zone or "any", str(spec.count)) for entry in rental.groups]
     output.say(output.table(("type", "zone", "machines a wave"), rows, right=(2,)))

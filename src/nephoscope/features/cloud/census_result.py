@@ -27,8 +27,8 @@ def result_of(campaign: Campaign, spec: CensusSpec, *, confidence: float) -> Clo
         campaign.planned,
         len(campaign.measured),
         spec.waves,
-        len({one.labels.get(WAVE) for one in runs}),
-        tuple(one.id for one in runs),
+        len({entry.labels.get(WAVE) for entry in runs}),
+        tuple(entry.id for entry in runs),
         campaign.cost,
         spec.currency,
         tuple(launches),
@@ -41,12 +41,12 @@ def result_of(campaign: Campaign, spec: CensusSpec, *, confidence: float) -> Clo
 
 def mean_launch_s(runs: Iterable[StoredRun], type_name: str) -> float | None:
     """Returns the mean seconds to the first login of a type's stored launches; None without."""
-    found = [
+    seconds = [
         boot.marks_ns[LAUNCH_MARKS[-1]] / 1e9
         for kind, boot in _launches(runs)
         if kind.startswith(f"{type_name} in ")
     ]
-    return fmean(found) if found else None
+    return fmean(seconds) if seconds else None
 
 
 def _launches(runs: Iterable[StoredRun]) -> Iterator[tuple[str, Boot]]:

@@ -47,10 +47,10 @@ def _hosts(result: CloudCensus) -> list[Block]:
         number("possibly dependent", _dependent),
     )
     notes = [
-        f"{one.instance_type}: {len(shared.machines)} machines may stand on one host, because "
+        f"{entry.instance_type}: {len(shared.machines)} machines may stand on one host, because "
         f"{shared.hint}: {', '.join(shared.machines)}."
-        for one in result.hosts
-        for shared in one.shared
+        for entry in result.hosts
+        for shared in entry.shared
     ]
     return [
         Heading("Physical hosts"),

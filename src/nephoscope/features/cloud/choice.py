@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nephoscope.cli.kit import options
+from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.options import argument, option
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def opened(choice: CloudChoice) -> Rentals:
     from nephoscope.measure.cloud.rental import Rentals
 
     settings = CloudSettings(choice.provider, choice.endpoint, choice.profile)
-    return Rentals(open_provider(settings), settings)
+    return Rentals(open_provider(settings), settings, say=output.log)
 
 
 def carried_out(work: Coroutine[Any, Any, _Result]) -> _Result:

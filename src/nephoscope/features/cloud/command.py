@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.options import argument, flag, option
 from nephoscope.core import units
+from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
 from nephoscope.features.cloud.census_command import census
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
 from nephoscope.features.cloud.pick_command import pick
 from nephoscope.features.cloud.records import (
+    CloudBill,
     CloudCheck,
     RentalList,
     RentedMachines,
@@ -50,27 +53,27 @@ def doctor(args: _DoctorArguments) -> int:
     """Check credentials, quotas, regions and types; creates nothing."""
     from nephoscope.features.cloud.doctor import check
 
-    found = check(opened(args.cloud), args.cloud.provider)
+    result = check(opened(args.cloud), args.cloud.provider)
     if args.as_json:
-        output.document(found)
+        output.document(result)
     else:
         output.say(
-            f"{args.cloud.provider}: the credentials of {found.account} are valid; "
-            f"{plural(len(found.regions), 'region')}."
+            f"{args.cloud.provider}: the credentials of {result.account} are valid; "
+            f"{plural(len(result.regions), 'region')}."
         )
         rows = [
             (str(row["region"]), ", ".join(row["zones"]) or "-", str(row["types"]))
-            for row in found.regions
+            for row in result.regions
         ]
         output.say(output.table(("region", "zones", "types"), rows, right=(2,)))
         quotas = [
-            (str(row["name"]), _number(row["used"]), _number(row["limit"])) for row in found.quotas
+            (str(row["name"]), _number(row["used"]), _number(row["limit"])) for row in result.quotas
         ]
         if quotas:
             output.say(output.table(("quota", "used", "limit"), quotas, right=(1, 2)))
-        for sentence in found.errors:
+        for sentence in result.errors:
             output.warn(sentence)
-    return NOT_CLEAN if found.errors else 0
+    return NOT_CLEAN if result.errors else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,9 @@ class _UpArguments:
         "--money", options.FiniteRange(0, min_open=True), "Most that the rental may cost."
     )
     currency: str = option("--currency", "CODE", "Currency of --money.", default="USD")
+    machine_hours: float | None = option(
+        "--machine-hours", options.FiniteRange(0, min_open=True), "Most machines times hours."
+    )
     accept_unknown_price: bool = flag(
         "--accept-unknown-price", "Rent also what has no known price."
     )
@@ -122,7 +128,9 @@ def up(args: _UpArguments) -> None:
     if args.dry_run:
         _preview(rentals, spec, as_json=args.as_json)
         return
-    limit = None if args.money is None else SpendingLimit(args.money, args.currency)
+    limit = (
+        None if args.money is None else SpendingLimit(args.money, args.currency, args.machine_hours)
+    )
     quote = rentals.quote(spec)
     made = carried_out(create_within(rentals, spec, hours=spec.hours, limit=limit, say=output.log))
     rows: list[dict[str, Any]] = [
@@ -143,11 +151,12 @@ def up(args: _UpArguments) -> None:
         return
     output.say(
         f"Rental {made.name} is up: {plural(len(rows), 'machine')} ({elapsed_s:.1f} s), until "
-        f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name} "
-        f"{words_of(args.cloud)}`."
+        f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name}`."
     )
-    shown = [(row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows]
-    output.say(output.table(("name", "id", "address", "first login"), shown, right=(3,)))
+    rows_shown = [
+        (row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows
+    ]
+    output.say(output.table(("name", "id", "address", "first login"), rows_shown, right=(3,)))
 
 
 def _spec(args: _UpArguments) -> RentalSpec:
@@ -179,9 +188,15 @@ def _spec(args: _UpArguments) -> RentalSpec:
 def _preview(rentals: Rentals, spec: RentalSpec, *, as_json: bool) -> None:
     quote = rentals.quote(spec)
     rows = [
-        {"name": name, "type": one.type, "region": one.region, "zone": one.zone, "image": one.image}
-        for one in spec.groups
-        for name in one.hosts()
+        {
+            "name": name,
+            "type": rental.type,
+            "region": rental.region,
+            "zone": rental.zone,
+            "image": rental.image,
+        }
+        for rental in spec.groups
+        for name in rental.hosts()
     ]
     if as_json:
         output.document(_rented(spec, rows, quote, time.time() + 3600 * spec.hours, None))
@@ -193,8 +208,8 @@ def _preview(rentals: Rentals, spec: RentalSpec, *, as_json: bool) -> None:
         f"{units.format_duration(3600 * spec.hours)} would cost: {cost}. Resources of the kinds "
         f"{', '.join(kinds)} carry the tags of rental {spec.name}."
     )
-    shown = [(row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows]
-    output.say(output.table(("name", "type", "region", "zone"), shown))
+    rows_shown = [(row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows]
+    output.say(output.table(("name", "type", "region", "zone"), rows_shown))
 
 
 def _rented(
@@ -218,39 +233,58 @@ class _ListArguments:
 @command(cloud, prints=Document("rentals", RentalList), requests=Excluded("asks a cloud"))
 def list_(args: _ListArguments) -> None:
     """List rentals: state, machines, and what is left of ended ones."""
-    found = opened(args.cloud).existing()
+    result = opened(args.cloud).existing()
     rows = [
         {
-            "name": one.name,
-            "state": one.state,
-            "machines": list(one.hosts),
-            "since": None if one.since is None else _time(one.since),
-            "problem": one.problem,
+            "name": rental.name,
+            "state": rental.state,
+            "machines": list(rental.hosts),
+            "since": None if rental.since is None else _time(rental.since),
+            "problem": rental.problem,
         }
-        for one in found
+        for rental in result
     ]
     if args.as_json:
         output.document(RentalList(tuple(rows)))
-    elif not found:
+    elif not result:
         output.say(f"Nothing is rented from {args.cloud.provider} in any region of this account.")
     else:
-        shown = [(one.name, one.state, str(len(one.hosts)), one.problem or "-") for one in found]
-        output.say(output.table(("name", "state", "machines", "problem"), shown, right=(2,)))
+        rows_shown = [
+            (rental.name, rental.state, str(len(rental.hosts)), rental.problem or "-")
+            for rental in result
+        ]
+        output.say(output.table(("name", "state", "machines", "problem"), rows_shown, right=(2,)))
 
 
 @dataclass(frozen=True, slots=True)
 class _DownArguments:
     name: str = argument(metavar="NAME")
-    cloud: CloudChoice = CHOICE
+    provider: str | None = argument(required=False, metavar="[PROVIDER]")
+    endpoint: str = option("--endpoint", "URL", "As of `cloud up`.", default="")
+    profile: str = option("--profile", "NAME", "As of `cloud up`.", default="")
     as_json: bool = options.JSON
 
 
 @command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
 def down(args: _DownArguments) -> int:
-    """Remove a rental and wait until the cloud's lists confirm it."""
+    """Remove a rental and wait until the cloud's lists confirm it.
+
+    PROVIDER is needed for a rental that another machine or user made.
+    """
+    from nephoscope.measure.cloud.intents import RentalFolder
     from nephoscope.measure.cloud.leftovers import SweepScope
 
-    return _swept(args.cloud, SweepScope(run=args.name), as_json=args.as_json)
+    if args.provider is not None:
+        choice = CloudChoice(args.provider, args.endpoint, args.profile)
+    else:
+        known = RentalFolder(args.name).read().get("cloud")
+        if known is None:
+            raise UsageError(
+                f"There is no rental named {args.name} of this machine.",
+                f"Name its cloud: `nephoscope cloud down {args.name} PROVIDER`.",
+            )
+        choice = CloudChoice(**known)
+    return _swept(choice, SweepScope(run=args.name), as_json=args.as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,42 +316,96 @@ def sweep(args: _SweepArguments) -> int:
 def _swept(choice: CloudChoice, scope: Any, *, as_json: bool, **more: Any) -> int:
     from nephoscope.measure.cloud.leftovers import sweep_leftovers
 
-    found = carried_out(sweep_leftovers(opened(choice), scope, say=output.log, **more))
+    result = carried_out(sweep_leftovers(opened(choice), scope, say=output.log, **more))
     is_dry = more.get("is_dry", False)
     if as_json:
         output.document(
             SweptResources(
-                tuple(map(_resource, found.removed)),
-                tuple({**_resource(one), "error": why} for one, why in found.remaining.items()),
-                tuple(map(_resource, found.spared)),
-                tuple({"region": name, "error": why} for name, why in found.unlisted.items()),
+                tuple(map(_resource, result.removed)),
+                tuple(
+                    {**_resource(rental), "error": why} for rental, why in result.remaining.items()
+                ),
+                tuple(map(_resource, result.spared)),
+                tuple({"region": name, "error": why} for name, why in result.unlisted.items()),
             )
         )
     else:
-        _say_swept(found, choice, is_dry=is_dry)
+        _say_swept(result, choice, is_dry=is_dry)
     if is_dry:
         return 0
     if not as_json:
-        found.require_clean(f"nephoscope cloud sweep {words_of(choice)}")
-    return 0 if found.is_clean else NOT_CLEAN
+        result.require_clean(f"nephoscope cloud sweep {words_of(choice)}")
+    return 0 if result.is_clean else NOT_CLEAN
 
 
-def _say_swept(found: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
-    shown = list(found.remaining) if is_dry else found.removed
+def _say_swept(result: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
+    rows_shown = list(result.remaining) if is_dry else result.removed
     verb = "Would remove" if is_dry else "Removed"
-    sentence = f"{verb} {plural(len(shown), 'resource')}" if shown else "Found nothing to remove"
-    confirmed = "" if is_dry or not found.is_clean else "; the lists of all regions confirm it"
+    sentence = (
+        f"{verb} {plural(len(rows_shown), 'resource')}" if rows_shown else "Found nothing to remove"
+    )
+    confirmed = "" if is_dry or not result.is_clean else "; the lists of all regions confirm it"
     output.say(f"{sentence}{confirmed}.")
-    if shown:
-        rows = [(str(one.kind), one.id, one.region, one.tags.run) for one in shown]
+    if rows_shown:
+        rows = [
+            (str(rental.kind), rental.id, rental.region, rental.tags.run) for rental in rows_shown
+        ]
         output.say(output.table(("kind", "id", "region", "rental"), rows))
-    if found.spared:
-        runs = sorted({one.tags.run for one in found.spared})
+    if result.spared:
+        runs = sorted({rental.tags.run for rental in result.spared})
         output.say(
-            f"Left alone: {plural(len(found.spared), 'resource')} of {', '.join(runs[:8])}, "
+            f"Left alone: {plural(len(result.spared), 'resource')} of {', '.join(runs[:8])}, "
             "in use, not expired or another owner's. Remove one with "
             f"`nephoscope cloud sweep {words_of(choice)} --run NAME`."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _BillArguments:
+    file: Path = argument(options.PATH, metavar="BILL.csv")
+    as_json: bool = options.JSON
+
+
+@command(cloud, prints=Document("cloud_bill", CloudBill), requests=Excluded("reads a local file"))
+def bill(args: _BillArguments) -> None:
+    """Print what rentals really cost, from a bill in the FOCUS format, beside the quotes."""
+    from nephoscope.features.cloud import bill as billing
+    from nephoscope.measure.cloud import ended_rentals
+
+    result = billing.read(args.file, ended_rentals.read())
+    if args.as_json:
+        rows = [
+            {**asdict(rental), "by_service": dict(rental.by_service)} for rental in result.rentals
+        ]
+        output.document(CloudBill(tuple(rows), dict(result.left_out)))
+        return
+    total = sum(rental.billed for rental in result.rentals)
+    currency = result.rentals[0].currency
+    output.say(
+        f"{plural(len(result.rentals), 'rental')} cost {total:.2f} {currency} by the bill."
+        if len({rental.currency for rental in result.rentals}) == 1
+        else f"{plural(len(result.rentals), 'rental')} in several currencies."
+    )
+    output.say(
+        output.table(
+            ("rental", "billed", "quoted", "rows", "days"),
+            [
+                (
+                    rental.name,
+                    f"{rental.billed:.2f} {rental.currency}",
+                    "unknown" if rental.quoted is None else f"{rental.quoted:.2f}",
+                    str(rental.rows),
+                    rental.first
+                    if rental.first == rental.last
+                    else f"{rental.first} to {rental.last}",
+                )
+                for rental in result.rentals
+            ],
+            right=(1, 2, 3),
+        )
+    )
+    for reason, count in result.left_out.items():
+        output.say(f"Not used: {plural(count, 'row')} {reason}.")
 
 
 @dataclass(frozen=True, slots=True)

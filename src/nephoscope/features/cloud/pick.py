@@ -39,11 +39,11 @@ def plan_of(benchmark: str, sets: dict[str, str], budget_s: float) -> Plan:
     """Returns the plan that measures a candidate: as a census does, where that has the benchmark,
     so that its machines can be compared. Raises PlanError."""
     plan = plans.census(budget_s, metadata=True)
-    fingerprint = [one for one in plan.benchmarks if one.benchmark == FINGERPRINT]
-    own = [one for one in plan.benchmarks if one.benchmark == benchmark]
+    fingerprint = [entry for entry in plan.benchmarks if entry.benchmark == FINGERPRINT]
+    own = [entry for entry in plan.benchmarks if entry.benchmark == benchmark]
     if sets or not own:
         single = plans.single(benchmark, sets, budget_s=budget_s)
-        own = [one.model_copy(update={"on": ()}) for one in single.benchmarks]
+        own = [entry.model_copy(update={"on": ()}) for entry in single.benchmarks]
     return plan.model_copy(
         update={
             "name": "cloud-pick",
@@ -71,19 +71,19 @@ async def pick(
             say(f"Expected saving: {predicted.value:.4g} {search.currency}, "
                 f"{predicted.low:.4g} to {predicted.high:.4g}.")  # fmt: skip
     searched = await carry_out(source, search, limits, mix.mean_s if mix else 1.0, say)
-    first, kept = searched.candidates[0], searched.kept
-    assert kept is not None
+    first, selected = searched.candidates[0], searched.selected
+    assert selected is not None
     mean_s = mix.mean_s if mix is not None else first.seconds
     cost = source.removed_cost if quote is not None else None
     saving = None
     if cost is not None and source.line is not None:
-        saving = real_saving(first, kept, mean_s, search, cost, source.line.better, confidence)
+        saving = real_saving(first, selected, mean_s, search, cost, source.line.better, confidence)
     return Outcome(searched, limits, predicted, saving, cost, mean_s)
 
 
 def real_saving(
     first: Candidate,
-    kept: Candidate,
+    selected: Candidate,
     mean_s: float,
     search: Search,
     cost: float,
@@ -97,15 +97,15 @@ def real_saving(
     """
     per_h, work_h = search.price_per_h, search.hours
     first_h = work_h * first.seconds / mean_s
-    value = per_h * (first_h - work_h * kept.seconds / mean_s) - cost
-    n = min(len(first.values), len(kept.values))
+    value = per_h * (first_h - work_h * selected.seconds / mean_s) - cost
+    n = min(len(first.values), len(selected.values))
     method = "measured speeds, billed time at the quoted price"
     plain = Estimate(value, None, None, confidence, n, search.currency, method)
-    if kept is first:
+    if selected is first:
         return replace(plain, note="the first machine was kept: only the search was paid for")
     sign = 1.0 if better is Better.HIGHER else -1.0
     speed = ratios.log_welch(
-        np.array(first.values) ** sign, np.array(kept.values) ** sign, confidence
+        np.array(first.values) ** sign, np.array(selected.values) ** sign, confidence
     )
     if speed is None or speed.low is None or speed.high is None:
         return replace(plain, note="no interval from a single trial")
@@ -115,26 +115,26 @@ def real_saving(
 
 def mix_for(values: speeds.Values, type_name: str) -> tuple[speeds.Line, SpeedMix] | str:
     """Returns the mix of the stored machines of a type, or why there is none."""
-    found = speeds.mix_of(values, type_name)
-    if found is None:
+    known_mix = speeds.mix_of(values, type_name)
+    if known_mix is None:
         return f"No machine of {type_name} is stored with this benchmark"
-    if len(found[1].seconds) < LEAST_MACHINES:
+    if len(known_mix[1].seconds) < LEAST_MACHINES:
         return (
-            f"Only {len(found[1].seconds)} machines of {type_name} are stored, and a mix needs "
+            f"Only {len(known_mix[1].seconds)} machines of {type_name} are stored, and a mix needs "
             f"{LEAST_MACHINES}"
         )
-    return found
+    return known_mix
 
 
 def document(outcome: Outcome, source: Candidates, **known: Any) -> PickedMachine:
     """Returns the document of a search. known: the fields that the command knows."""
     searched, line = outcome.searched, source.line
     assert line is not None
-    assert searched.kept is not None
-    assert source.kept is not None
-    slowest = max(one.seconds for one in searched.candidates)
+    assert searched.selected is not None
+    assert source.selected is not None
+    slowest = max(entry.seconds for entry in searched.candidates)
     reference = outcome.mean_s if outcome.limits is not None else slowest
-    ((_, machine),) = source.kept.machines.items()
+    ((_, machine),) = source.selected.machines.items()
     return PickedMachine(
         benchmark=line.benchmark,
         metric=line.metric,
@@ -144,9 +144,9 @@ def document(outcome: Outcome, source: Candidates, **known: Any) -> PickedMachin
         predicted=outcome.predicted,
         saving=outcome.saving,
         search_cost=outcome.search_cost,
-        kept=machine.id,
+        selected=machine.id,
         address=machine.address,
-        rental=source.kept.name,
+        rental=source.selected.name,
         stopped=searched.stopped,
         problems=tuple(dict.fromkeys(source.problems)),
         **known,
@@ -154,18 +154,18 @@ def document(outcome: Outcome, source: Candidates, **known: Any) -> PickedMachin
 
 
 def _rows(searched: Searched, line: speeds.Line, reference_s: float) -> Sequence[PickedCandidate]:
-    metrics = {one.id: one.unit for one in catalog.load().benchmark(line.benchmark).metrics}
+    metrics = {entry.id: entry.unit for entry in catalog.load().benchmark(line.benchmark).metrics}
     return [
         PickedCandidate(
-            one.name,
-            one.id,
-            one.zone,
-            one.host,
-            statistics.median(one.values),
+            entry.name,
+            entry.id,
+            entry.zone,
+            entry.host,
+            statistics.median(entry.values),
             metrics[line.metric],
-            reference_s / one.seconds,
-            len(one.values),
-            one is searched.kept,
+            reference_s / entry.seconds,
+            len(entry.values),
+            entry is searched.selected,
         )
-        for one in searched.candidates
+        for entry in searched.candidates
     ]

@@ -22,7 +22,6 @@ from nephoscope.features.cloud.choice import (
     CloudChoice,
     carried_out,
     opened,
-    words_of,
 )
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def pick(args: _PickArguments) -> int:
     source = source_of(rentals, spec, measure, line, spending, output.log)
     output.log(f"Mix: {mix_text}.")
     outcome = carried_out(picks.pick(source, search, mix, quote, output.log, args.confidence))
-    assert source.kept is not None
+    assert source.selected is not None
     result = picks.document(
         outcome,
         source,
@@ -160,8 +159,8 @@ def pick(args: _PickArguments) -> int:
         mix_machines=len(mix.seconds) if mix else 0,
         at_most=args.at_most,
         currency=search.currency,
-        expires=f"{datetime.fromtimestamp(source.kept.expires_s, UTC):%Y-%m-%dT%H:%M:%SZ}",
-        remove=f"nephoscope cloud down {source.kept.name} {words_of(args.cloud)}",
+        expires=f"{datetime.fromtimestamp(source.selected.expires_s, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        remove=f"nephoscope cloud down {source.selected.name}",
     )
     return present(
         result, section(result), as_json=args.as_json, to=args.to, source=args.cloud.provider
@@ -251,18 +250,18 @@ def _mix(args: _PickArguments, store: Store) -> tuple[Line | None, SpeedMix | No
     from nephoscope.features.cloud.pick import mix_for
 
     runs = stored_runs(store, args.census)
-    found = mix_for(speeds.of_type(runs, args.benchmark, args.type), args.type)
-    if isinstance(found, str):
+    known_mix = mix_for(speeds.of_type(runs, args.benchmark, args.type), args.type)
+    if isinstance(known_mix, str):
         if args.census or args.by == RESTART:
             raise UsageError(
-                f"{found}, so that nothing says which machine is worth keeping.",
+                f"{known_mix}, so that nothing says which machine is worth keeping.",
                 "Measure some first with `nephoscope cloud census`, or name their runs: --census.",
             )
-        return None, None, f"{found}: all {args.at_most} are launched"
-    line, mix = found
+        return None, None, f"{known_mix}: all {args.at_most} are launched"
+    line, mix = known_mix
     return line, mix, mix.source
 
 
 async def _cpus(rentals: Rentals, args: _PickArguments) -> int:
     types = await rentals.calls.repeat(lambda: rentals.provider.types(args.region))
-    return next((max(1, int(one.vcpus)) for one in types if one.name == args.type), 1)
+    return next((max(1, int(entry.vcpus)) for entry in types if entry.name == args.type), 1)

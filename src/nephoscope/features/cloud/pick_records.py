@@ -53,7 +53,7 @@ class PickedMachine:
     saving: Estimate | None
     search_cost: float | None
     currency: str
-    kept: str
+    selected: str
     address: str
     rental: str
     expires: str

@@ -25,8 +25,8 @@ def _lead(result: PickedMachine) -> str:
     what = "launches" if result.by == "launch" else "starts"
     stopped = f" {result.stopped}" if result.stopped else ""
     return (
-        f"{result.kept} is kept after {result.launches} of at most {result.at_most} {what}, until "
-        f"{result.expires}; all others were removed, and the cloud's list confirms it.{stopped} "
+        f"{result.selected} is kept after {result.launches} of at most {result.at_most} {what}, "
+        f"until {result.expires}; all others were removed, and the cloud's list confirms it.{stopped} "
         f"Remove it with `{result.remove}`."
     )
 

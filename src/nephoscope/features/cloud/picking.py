@@ -114,9 +114,9 @@ def predicted(
     times = mix.times
     limit = limits(mix, search)
     x = times[_launches(rng, len(times), search.at_most)]
-    kept, cost_h = _followed(x, search, limit)
+    selected, cost_h = _followed(x, search, limit)
     cost_h *= rng.lognormal(0.0, TRIAL_SPREAD, DRAWS)
-    saving = search.price_per_h * (search.hours * (x[:, 0] - kept) - cost_h)
+    saving = search.price_per_h * (search.hours * (x[:, 0] - selected) - cost_h)
     tail = (1 - confidence) / 2
     low, high = np.quantile(saving, [tail, 1 - tail])
     method = (

@@ -61,7 +61,7 @@ class Searched:
     """What a search did. candidates: in the order of their launch; stopped: why it ended."""
 
     candidates: list[Candidate] = field(default_factory=list)
-    kept: Candidate | None = None
+    selected: Candidate | None = None
     launches: int = 0
     stopped: str = ""
 
@@ -75,19 +75,19 @@ async def carry_out(
     the best is kept. mean_s: seconds of a unit of work that are a relative time of 1. Whatever ends
     it, only the kept machine is left. Raises what the first launch raises.
     """
-    found = Searched()
+    search_state = Searched()
     try:
-        await _launch_until_kept(source, search, limits, mean_s, say, found)
-        if found.kept is None:
+        await _launch_until_kept(source, search, limits, mean_s, say, search_state)
+        if search_state.selected is None:
             why = " ".join(source.problems)
             raise RunFailed(
-                f"No machine was measured in {found.launches} launches. {why}".strip(),
+                f"No machine was measured in {search_state.launches} launches. {why}".strip(),
                 "Try another type or zone, or give it more time with --budget.",
             )
-        await source.keep(found.kept)
+        await source.keep(search_state.selected)
     finally:
         await source.close()
-    return found
+    return search_state
 
 
 async def _launch_until_kept(
@@ -96,53 +96,57 @@ async def _launch_until_kept(
     limits: Sequence[float] | None,
     mean_s: float,
     say: Say,
-    found: Searched,
+    search_state: Searched,
 ) -> None:
-    while found.launches < search.at_most:
-        count = min(search.at_once, search.at_most - found.launches)
-        new = await _next(source, search, count, found)
+    while search_state.launches < search.at_most:
+        count = min(search.at_once, search.at_most - search_state.launches)
+        new = await _next(source, search, count, search_state)
         if new is None:
             return
-        found.launches += count
-        found.candidates += new
-        await _choose(source, new, found)
-        if found.kept is None:
+        search_state.launches += count
+        search_state.candidates += new
+        await _choose(source, new, search_state)
+        if search_state.selected is None:
             continue
-        speed = f"; the best has {mean_s / found.kept.seconds:.2f} times the speed of the mix"
-        say(f"{found.launches} of {search.at_most} launched{speed if limits else ''}.")
-        if limits is not None and found.kept.seconds / mean_s <= limits[found.launches - 1]:
-            if found.launches < search.at_most:
-                found.stopped = "Another launch would cost more than it is expected to save."
+        ratio = mean_s / search_state.selected.seconds
+        speed = f"; the best has {ratio:.2f} times the speed of the mix"
+        say(f"{search_state.launches} of {search.at_most} launched{speed if limits else ''}.")
+        if (
+            limits is not None
+            and search_state.selected.seconds / mean_s <= limits[search_state.launches - 1]
+        ):
+            if search_state.launches < search.at_most:
+                search_state.stopped = "Another launch would cost more than it is expected to save."
             return
 
 
 async def _next(
-    source: Source, search: Search, count: int, found: Searched
+    source: Source, search: Search, count: int, search_state: Searched
 ) -> Sequence[Candidate] | None:
     """Returns the next wave; None where the search ends before it, with the reason in `stopped`."""
     if why := source.refuses(count):
-        if not found.launches:
+        if not search_state.launches:
             raise UsageError(why, "Raise --money, or lower --hours.")
-        found.stopped = why
+        search_state.stopped = why
         return None
-    if found.kept is not None and not search.recall:
-        await source.give_up(found.kept)
-        found.kept = None
+    if search_state.selected is not None and not search.recall:
+        await source.give_up(search_state.selected)
+        search_state.selected = None
     try:
         return await source.launch(count)
     except (RunFailed, UsageError) as error:
-        if found.kept is None:
+        if search_state.selected is None:
             raise
-        found.stopped = error.message if error.message.endswith(".") else f"{error.message}."
+        search_state.stopped = error.message if error.message.endswith(".") else f"{error.message}."
         return None
 
 
-async def _choose(source: Source, new: Sequence[Candidate], found: Searched) -> None:
+async def _choose(source: Source, new: Sequence[Candidate], search_state: Searched) -> None:
     """Keeps the best of those that are there; removes the others."""
-    for one in new:
-        if found.kept is not None and found.kept.seconds <= one.seconds:
-            await source.remove(one)
+    for entry in new:
+        if search_state.selected is not None and search_state.selected.seconds <= entry.seconds:
+            await source.remove(entry)
             continue
-        if found.kept is not None:
-            await source.remove(found.kept)
-        found.kept = one
+        if search_state.selected is not None:
+            await source.remove(search_state.selected)
+        search_state.selected = entry

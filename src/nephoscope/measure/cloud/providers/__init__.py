@@ -30,6 +30,8 @@ class ProviderEntry:
 
 PROVIDERS: dict[str, ProviderEntry] = {
     "ec2": ProviderEntry("ec2", "Amazon EC2", "aws", "boto3", policy="ec2_policy"),
+    "openstack": ProviderEntry("openstack", "OpenStack", "openstack", "openstack"),
+    "libvirt": ProviderEntry("libvirt", "libvirt", "libvirt", "libvirt"),
 }
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
