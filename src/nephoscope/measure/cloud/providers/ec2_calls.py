@@ -36,6 +36,7 @@ class Ec2Calls:
             core.register_component("data_loader", _DESCRIPTIONS)
             profile = settings.profile or None
             self._session = boto3.Session(botocore_session=core, profile_name=profile)
+            core.get_scoped_config()  # A profile that does not exist is refused here.
         self._clients: dict[tuple[str, str], Any] = {}
         self._images: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._tags_at_creation: bool | None = None if self._endpoint else True
