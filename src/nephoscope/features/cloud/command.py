@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nephoscope.cli.kit import options, output
@@ -16,6 +17,7 @@ from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
 from nephoscope.features.cloud.records import (
+    CloudBill,
     CloudCheck,
     RentalList,
     RentedMachines,
@@ -65,7 +67,7 @@ def opened(choice: CloudChoice) -> Rentals:
     from nephoscope.measure.cloud.rental import Rentals
 
     settings = CloudSettings(choice.provider, choice.endpoint, choice.profile)
-    return Rentals(open_provider(settings), settings)
+    return Rentals(open_provider(settings), settings, say=output.log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,9 @@ class _UpArguments:
         "--money", options.FiniteRange(0, min_open=True), "Most that the rental may cost."
     )
     currency: str = option("--currency", "CODE", "Currency of --money.", default="USD")
+    machine_hours: float | None = option(
+        "--machine-hours", options.FiniteRange(0, min_open=True), "Most machines times hours."
+    )
     accept_unknown_price: bool = flag(
         "--accept-unknown-price", "Rent also what has no known price."
     )
@@ -151,7 +156,9 @@ def up(args: _UpArguments) -> None:
     if args.dry_run:
         _preview(rentals, spec, as_json=args.as_json)
         return
-    limit = None if args.money is None else SpendingLimit(args.money, args.currency)
+    limit = (
+        None if args.money is None else SpendingLimit(args.money, args.currency, args.machine_hours)
+    )
     quote = rentals.quote(spec)
     made = carried_out(create_within(rentals, spec, hours=spec.hours, limit=limit, say=output.log))
     rows: list[dict[str, Any]] = [
@@ -174,10 +181,10 @@ def up(args: _UpArguments) -> None:
         f"Rental {made.name} is up: {plural(len(rows), 'machine')} ({elapsed_s:.1f} s), until "
         f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name}`."
     )
-    rows_of_table = [
+    rows_shown = [
         (row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows
     ]
-    output.say(output.table(("name", "id", "address", "first login"), rows_of_table, right=(3,)))
+    output.say(output.table(("name", "id", "address", "first login"), rows_shown, right=(3,)))
 
 
 def _spec(args: _UpArguments) -> RentalSpec:
@@ -229,10 +236,8 @@ def _preview(rentals: Rentals, spec: RentalSpec, *, as_json: bool) -> None:
         f"{units.format_duration(3600 * spec.hours)} would cost: {cost}. Resources of the kinds "
         f"{', '.join(kinds)} carry the tags of rental {spec.name}."
     )
-    rows_of_table = [
-        (row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows
-    ]
-    output.say(output.table(("name", "type", "region", "zone"), rows_of_table))
+    rows_shown = [(row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows]
+    output.say(output.table(("name", "type", "region", "zone"), rows_shown))
 
 
 def _rented(
@@ -272,13 +277,11 @@ def list_(args: _ListArguments) -> None:
     elif not result:
         output.say(f"Nothing is rented from {args.cloud.provider} in any region of this account.")
     else:
-        rows_of_table = [
+        rows_shown = [
             (rental.name, rental.state, str(len(rental.hosts)), rental.problem or "-")
             for rental in result
         ]
-        output.say(
-            output.table(("name", "state", "machines", "problem"), rows_of_table, right=(2,))
-        )
+        output.say(output.table(("name", "state", "machines", "problem"), rows_shown, right=(2,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,17 +367,16 @@ def _swept(choice: CloudChoice, scope: Any, *, as_json: bool, **more: Any) -> in
 
 
 def _say_swept(result: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
-    rows_of_table = list(result.remaining) if is_dry else result.removed
+    rows_shown = list(result.remaining) if is_dry else result.removed
     verb = "Would remove" if is_dry else "Removed"
     sentence = (
-        f"{verb} {plural(len(rows_of_table), 'resource')}" if rows_of_table else "Found nothing to remove"
+        f"{verb} {plural(len(rows_shown), 'resource')}" if rows_shown else "Found nothing to remove"
     )
     confirmed = "" if is_dry or not result.is_clean else "; the lists of all regions confirm it"
     output.say(f"{sentence}{confirmed}.")
-    if rows_of_table:
+    if rows_shown:
         rows = [
-            (str(rental.kind), rental.id, rental.region, rental.tags.run)
-            for rental in rows_of_table
+            (str(rental.kind), rental.id, rental.region, rental.tags.run) for rental in rows_shown
         ]
         output.say(output.table(("kind", "id", "region", "rental"), rows))
     if result.spared:
@@ -384,6 +386,54 @@ def _say_swept(result: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
             "in use, not expired or another owner's. Remove one with "
             f"`nephoscope cloud sweep {_words(choice)} --run NAME`."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _BillArguments:
+    file: Path = argument(options.PATH, metavar="BILL.csv")
+    as_json: bool = options.JSON
+
+
+@command(cloud, prints=Document("cloud_bill", CloudBill), requests=Excluded("reads a local file"))
+def bill(args: _BillArguments) -> None:
+    """Print what rentals really cost, from a bill in the FOCUS format, beside the quotes."""
+    from nephoscope.features.cloud import bill as billing
+    from nephoscope.measure.cloud import past
+
+    result = billing.read(args.file, past.read())
+    if args.as_json:
+        rows = [
+            {**asdict(rental), "by_service": dict(rental.by_service)} for rental in result.rentals
+        ]
+        output.document(CloudBill(tuple(rows), dict(result.left_out)))
+        return
+    total = sum(rental.billed for rental in result.rentals)
+    currency = result.rentals[0].currency
+    output.say(
+        f"{plural(len(result.rentals), 'rental')} cost {total:.2f} {currency} by the bill."
+        if len({rental.currency for rental in result.rentals}) == 1
+        else f"{plural(len(result.rentals), 'rental')} in several currencies."
+    )
+    output.say(
+        output.table(
+            ("rental", "billed", "quoted", "rows", "days"),
+            [
+                (
+                    rental.name,
+                    f"{rental.billed:.2f} {rental.currency}",
+                    "unknown" if rental.quoted is None else f"{rental.quoted:.2f}",
+                    str(rental.rows),
+                    rental.first
+                    if rental.first == rental.last
+                    else f"{rental.first} to {rental.last}",
+                )
+                for rental in result.rentals
+            ],
+            right=(1, 2, 3),
+        )
+    )
+    for reason, count in result.left_out.items():
+        output.say(f"Not used: {plural(count, 'row')} {reason}.")
 
 
 @dataclass(frozen=True, slots=True)

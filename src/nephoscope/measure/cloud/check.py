@@ -13,6 +13,9 @@ from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 
 _NAMES_LISTED = 8
 
+PATIENCE_S = 20.0
+"""For how long a question is repeated while nothing is rented yet: somebody waits for it."""
+
 
 async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec:
     """Returns the rental with the ids of its images; `cloud` is the provider's word.
@@ -23,7 +26,7 @@ async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec
     if spec.is_checked:
         return spec
     _check_names(spec)
-    regions = await calls.repeat(calls.provider.regions)
+    regions = await calls.repeat(calls.provider.regions, PATIENCE_S)
     offers: dict[str, _Offer] = {}
     for region in sorted({group.region for group in spec.groups}):
         _known("region", region, regions, cloud)
@@ -41,8 +44,8 @@ class _Offer:
 
     @classmethod
     async def of(cls, calls: CloudCalls, region: str) -> _Offer:
-        zones = await calls.repeat(lambda: calls.provider.zones(region))
-        types = await calls.repeat(lambda: calls.provider.types(region))
+        zones = await calls.repeat(lambda: calls.provider.zones(region), PATIENCE_S)
+        types = await calls.repeat(lambda: calls.provider.types(region), PATIENCE_S)
         return cls(zones, {entry.name: entry for entry in types})
 
 
@@ -75,7 +78,7 @@ async def _checked(
         raise UsageError(
             f"{group.type} is not offered in {group.zone}.", f"It is in {', '.join(offered)}."
         )
-    image = await calls.repeat(lambda: provider.image(group.region, group.image))
+    image = await calls.repeat(lambda: provider.image(group.region, group.image), PATIENCE_S)
     return replace(group, image=image)
 
 

@@ -9,7 +9,8 @@ import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,10 @@ from urllib.parse import urlsplit
 from nephoscope.core.errors import RunFailed, UsageError, words_of
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
-from nephoscope.measure.cloud import user_data
+from nephoscope.measure.cloud import past, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
+from nephoscope.measure.cloud.events import MachineEvent, events_between
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.launch import Launch, Launched, request_of, target_of
 from nephoscope.measure.cloud.model import (
@@ -63,12 +65,14 @@ class Rentals:
         *,
         root: Path | None = None,
         patience_s: float = 120.0,
+        say: Say = lambda line: None,
     ) -> None:
         self.provider = provider
         self.settings = settings
-        self.calls = CloudCalls(provider, patience_s)
+        self.calls = CloudCalls(provider, patience_s, say)
         self.root = root
         self._held: dict[str, ExitStack] = {}
+        self._quotes: dict[str, Quote] = {}
 
     def quote(self, spec: RentalSpec) -> Quote | None:
         """See `Provisioner.quote`. Raises UsageError where a price is unknown, unless the user
@@ -77,21 +81,23 @@ class Rentals:
             return None
         total: Quote | None = None
         for group in spec.groups:
-            one = self._quote(spec, group)
-            if one is None:
+            quote = self._quote(spec, group)
+            if quote is None:
                 if spec.accept_unknown_price:
                     continue
                 raise UsageError(
                     f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
                     "Give `per_hour` for it in a plan, or accept that with --accept-unknown-price.",
                 )
-            total = one if total is None else total.plus(one)
+            total = quote if total is None else total.plus(quote)
+        if total is not None:
+            self._quotes[spec.name] = total
         return total
 
     def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
         count = group.count + group.hedge
         if group.per_h is not None:
-            return Quote(group.per_h * count, group.currency)
+            return Quote(group.per_h * count, group.currency, machines=count)
         request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
         prices = self.provider.prices(request)
         return prices.quote(count, group.disk_bytes or 0) if prices else None
@@ -109,7 +115,12 @@ class Rentals:
         spec = await self.checked(spec)
         folder = RentalFolder(spec.name, self.root)
         expires_s = int(time.time() + 3600 * spec.hours)
-        document = {**_document(spec, expires_s), "cloud": asdict(self.settings)}
+        quote = self._quotes.get(spec.name)
+        document = {
+            **_document(spec, expires_s),
+            "cloud": asdict(self.settings),
+            "quote": None if quote is None else asdict(quote),
+        }
         with ExitStack() as stack:
             stack.enter_context(folder.making(document))
             try:
@@ -117,18 +128,19 @@ class Rentals:
             except BaseException as error:
                 await uncancelled(self._undo(folder, error, say))
                 raise
-            hosts = {name: one.id for name, one in rental.machines.items()}
+            hosts = {name: resource.id for name, resource in rental.machines.items()}
             folder.write({**document, "phase": UP, "hosts": hosts})
             if not spec.is_kept:
                 self._held[spec.name] = stack.pop_all()
         return rental
 
     async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
-        kinds, regions = self.provider.traits.kinds, sorted({one.region for one in spec.groups})
+        kinds = self.provider.traits.kinds
+        regions = sorted({group.region for group in spec.groups})
         for region in regions:
-            if taken := await self.calls.list(region, spec.name):
+            if present := await self.calls.list(region, spec.name):
                 raise UsageError(
-                    f"{taken[0]} belongs to a rental named {spec.name} already.",
+                    f"{present[0]} belongs to a rental named {spec.name} already.",
                     f"Remove it with `nephoscope cloud sweep --run {spec.name}`.",
                 )
         keys = user_data.MachineKeys.generate()
@@ -141,7 +153,9 @@ class Rentals:
                 key_pairs[region] = (await self.calls.make(wanted, folder))[0].id
             if Kind.SECURITY_GROUP in kinds:
                 source = login_network(spec.login_from, self.settings.endpoint)
-                network = next((one.network for one in spec.groups if one.region == region), "")
+                network = next(
+                    (resource.network for resource in spec.groups if resource.region == region), ""
+                )
                 group = SecurityGroupRequest(region, tags, source, network=network)
                 firewalls[region] = (await self.calls.make(group, folder))[0].id
         script = user_data.script(keys, int(min(spec.lease_s, 3600 * spec.hours)))
@@ -162,7 +176,9 @@ class Rentals:
             for group in spec.groups
         ]
         host_key = " ".join(keys.host_public.split()[:2])
-        parts = await together(*(one.run(self.calls, folder, host_key, say) for one in launches))
+        parts = await together(
+            *(resource.run(self.calls, folder, host_key, say) for resource in launches)
+        )
         machines = {name: made for part in parts for name, made in part.items()}
         await self._remove_surplus(spec, machines, folder, say)
         return Rental(
@@ -177,13 +193,13 @@ class Rentals:
         self, spec: RentalSpec, machines: Mapping[str, Launched], folder: RentalFolder, say: Say
     ) -> None:
         """Removes machines of this rental that nobody counts: hedges, replaced, made twice."""
-        kept = {made.machine.id for made in machines.values()}
+        wanted = {made.machine.id for made in machines.values()}
         for region in {group.region for group in spec.groups}:
-            for one in await self.calls.list(region, spec.name):
-                if one.kind is Kind.MACHINE and one.id not in kept:
-                    folder.note("delete", one.kind, region, ids=[one.id])
-                    say(f"{one} is not needed and is removed.")
-                    await self.calls.repeat(lambda one=one: self.provider.delete(one))  # type: ignore[misc]
+            for resource in await self.calls.list(region, spec.name):
+                if resource.kind is Kind.MACHINE and resource.id not in wanted:
+                    folder.note("delete", resource.kind, region, ids=[resource.id])
+                    say(f"{resource} is not needed and is removed.")
+                    await self.calls.repeat(partial(self.provider.delete, resource))
 
     async def _undo(self, folder: RentalFolder, error: BaseException, say: Say) -> None:
         """Removes what was made before a failure; what stays is told with the failure."""
@@ -197,14 +213,14 @@ class Rentals:
 
     def existing(self) -> list[Provisioned]:
         """See `Provisioner.existing`: by the folders here and the tags in every region."""
-        known = {one.name: one for one in folders(self.root)}
-        found: dict[str, list[Resource]] = {}
+        known = {folder.name: folder for folder in folders(self.root)}
+        resources: dict[str, list[Resource]] = {}
         for region in self.provider.regions():
             for resource in self.provider.resources(region):
                 if resource.state is not State.GONE:
-                    found.setdefault(resource.tags.run, []).append(resource)
-        names = sorted(known.keys() | found.keys())
-        return [_provisioned(name, known.get(name), found.get(name, [])) for name in names]
+                    resources.setdefault(resource.tags.run, []).append(resource)
+        names = sorted(known.keys() | resources.keys())
+        return [_provisioned(name, known.get(name), resources.get(name, [])) for name in names]
 
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
@@ -226,7 +242,7 @@ class Rentals:
                 f"Rental {name} is broken: {', '.join(missing)} no longer runs.",
                 f"Remove it with `nephoscope cloud down {name}`, then create it again.",
             )
-        hosts = {host: target_of(host, one, folder) for host, one in machines.items()}
+        hosts = {host: target_of(host, resource, folder) for host, resource in machines.items()}
         return Rental(name, machines, hosts, known["expires_s"])
 
     async def remove(self, name: str) -> Swept:
@@ -236,15 +252,31 @@ class Rentals:
         with folder.holding():
             swept = await self._sweep(folder, lambda line: None)
             swept.require_clean(f"nephoscope cloud down {name}")
+            past.append(folder, time.time())
             folder.remove()
         return swept
+
+    async def events(self, rental: Rental) -> tuple[Rental, Sequence[MachineEvent]]:
+        """Returns the rental as the cloud lists it now, and what happened to it meanwhile."""
+        names = {machine.id: name for name, machine in rental.machines.items()}
+        listed: dict[str, Machine] = {}
+        for region in sorted({machine.region for machine in rental.machines.values()}):
+            for resource in await self.calls.list(region, rental.name):
+                if isinstance(resource, Machine) and resource.id in names:
+                    listed[names[resource.id]] = resource
+        happened = tuple(events_between(rental.machines, listed))
+        machines = {
+            name: listed.get(name, replace(machine, state=State.GONE))
+            for name, machine in rental.machines.items()
+        }
+        return replace(rental, machines=machines), happened
 
     async def renew(self, rental: Rental, lease_s: float) -> None:
         """Moves the end of the machines' lease, never beyond what was quoted."""
         left_s = min(lease_s, rental.expires_s - time.time())
         command = ["sh", "-c", user_data.renewal(max(int(left_s), 0))]
 
-        async def one(record: TargetRecord) -> None:
+        async def renewed(record: TargetRecord) -> None:
             target = record.make()
             try:
                 await target.open()
@@ -252,13 +284,14 @@ class Rentals:
             finally:
                 await target.close()
 
-        await together(*(one(record) for record in rental.hosts.values()))
+        await together(*(renewed(record) for record in rental.hosts.values()))
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
         began = folder.last_create_s()
         # Without a folder here it may be anywhere; with one, where something was asked for.
-        regions: Iterable[str] = {one.region for one in folder.intents() if one.what == "create"}
+        creates = [intent for intent in folder.intents() if intent.what == "create"]
+        regions: Iterable[str] = {intent.region for intent in creates}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
         if began is None and not folder.path.exists():
@@ -297,23 +330,28 @@ def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
     }
 
 
-def _provisioned(name: str, folder: RentalFolder | None, found: Sequence[Resource]) -> Provisioned:
+def _provisioned(
+    name: str, folder: RentalFolder | None, resources: Sequence[Resource]
+) -> Provisioned:
     known = folder.read() if folder is not None else {}
-    machines = [one for one in found if one.kind is Kind.MACHINE]
+    machines = [resource for resource in resources if resource.kind is Kind.MACHINE]
     since = known.get("since") or min(
-        (one.created_s for one in found if one.created_s is not None), default=None
+        (resource.created_s for resource in resources if resource.created_s is not None),
+        default=None,
     )
     by_id = {id_: host for host, id_ in known.get("hosts", {}).items()}
-    hosts = tuple(sorted(by_id.get(one.id, one.name or one.id) for one in machines))
+    hosts = tuple(
+        sorted(by_id.get(resource.id, resource.name or resource.id) for resource in machines)
+    )
     if folder is not None and known.get("phase") == UP:
-        running = {one.id for one in machines if one.state is State.READY}
+        running = {resource.id for resource in machines if resource.state is State.READY}
         lost = [host for id_, host in by_id.items() if id_ not in running]
         problem = f"{', '.join(lost)} no longer runs" if lost else ""
         return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
     if folder is not None and folder.is_held():
         return Provisioned(name, COMING_UP, hosts, since)
-    left = f"{plural(len(found), 'resource')} left" if found else "nothing of it is left"
-    expired = [one for one in found if one.tags.expires_s < time.time()]
+    left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
+    expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
     return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
 
 
