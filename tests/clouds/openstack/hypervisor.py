@@ -48,8 +48,11 @@ def libvirt_uri(running: Room) -> str:
 @contextlib.contextmanager
 def hypervisor() -> Iterator[Hypervisor]:
     """Starts a host; its machines end with the block, or with this process."""
-    with room(prepared(), STAY) as running, joined(running) as (address, guests):
-        services = Services(running, Site(address))
+    with (
+        room(prepared(), STAY) as running,
+        joined(running) as (address, guests),
+        contextlib.closing(Services(running, Site(address))) as services,
+    ):
         services.configure(())
         services.start("libvirtd")
         socket = running.path("/run/libvirt/libvirt-sock")
