@@ -10,7 +10,7 @@ import pytest
 
 from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud import bill
-from nephoscope.measure.cloud.past import PastRental
+from nephoscope.measure.cloud.ended_rentals import EndedRental
 
 HEAD = ("BilledCost", "BillingCurrency", "ChargePeriodStart", "ServiceCategory", "Tags")
 
@@ -39,7 +39,7 @@ def test_rows_are_summed_by_rental_beside_the_quote(tmp_path: Path) -> None:
         row("7", other="x"),
         ["1", "USD", "2026-11-03T00:00:00Z", "Compute", "NULL"],
     )
-    past = [PastRental("r1", "ec2", 2, 0.0, 3600.0, 0.25, "USD")]
+    past = [EndedRental("r1", "ec2", 2, 0.0, 3600.0, 0.25, "USD")]
     found = bill.read(file, past)
     first, second = found.rentals
     assert (first.name, first.rows, first.quoted) == ("r1", 3, 0.25)

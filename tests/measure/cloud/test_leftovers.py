@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.contract.toy_cloud import SETTINGS, ToyCloud, spec
 
-from nephoscope.measure.cloud import past
+from nephoscope.measure.cloud import ended_rentals
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.leftovers import SweepScope, sweep_leftovers
 from nephoscope.measure.cloud.model import KeyPairRequest, Kind, Tags
@@ -88,14 +88,14 @@ def test_a_rental_that_ended_is_noted_with_its_quote(cloud: ToyCloud, tmp_path: 
     assert used.quote(wanted) is not None
     asyncio.run(used.create(wanted, say=lambda line: None))
     asyncio.run(used.remove("noted"))
-    (ended,) = past.read(tmp_path / "rentals")
+    (ended,) = ended_rentals.read(tmp_path / "rentals")
     assert (ended.name, ended.provider, ended.machines) == ("noted", "toy", 2)
     hours = (ended.ended_s - ended.began_s) / 3600
     # Two machines at 1 an hour, begun seconds of which are billed.
     assert ended.cost == pytest.approx(Quote(2.0, step_h=1 / 3600).cost(hours))
-    with (tmp_path / "past-rentals.jsonl").open("a") as file:
+    with (tmp_path / "ended-rentals.jsonl").open("a") as file:
         file.write('{"name": "cut o')
-    assert len(past.read(tmp_path / "rentals")) == 1
+    assert len(ended_rentals.read(tmp_path / "rentals")) == 1
 
 
 def test_folders_of_another_cloud_stay(cloud: ToyCloud, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from nephoscope.core.errors import UsageError, words_of
 from nephoscope.core.reading import textfile
-from nephoscope.measure.cloud.past import PastRental
+from nephoscope.measure.cloud.ended_rentals import EndedRental
 
 NEEDED = ("BilledCost", "BillingCurrency", "ChargePeriodStart", "ServiceCategory", "Tags")
 _RUN = "nephoscope-run"
@@ -46,10 +46,10 @@ class Bill:
     left_out: Mapping[str, int]
 
 
-def read(file: Path, past: Sequence[PastRental]) -> Bill:
+def read(file: Path, ended: Sequence[EndedRental]) -> Bill:
     """Returns the rentals that a bill has rows of. Raises UsageError with the line.
 
-    past: rentals that were made from this machine, with their quotes.
+    ended: rentals that were made from this machine, with their quotes.
     """
     rentals: dict[str, BilledRental] = {}
     left_out: Counter[str] = Counter()
@@ -76,7 +76,7 @@ def read(file: Path, past: Sequence[PastRental]) -> Bill:
             f"{file}: none of its {sum(left_out.values())} rows has the tag {_RUN}.",
             "Activate it as a cost allocation tag with your provider; bills show it from then on.",
         )
-    quoted = {rental.name: rental for rental in past}
+    quoted = {rental.name: rental for rental in ended}
     for name, entry in rentals.items():
         known = quoted.get(name)
         if known is not None and known.currency == entry.currency:

@@ -398,9 +398,9 @@ class _BillArguments:
 def bill(args: _BillArguments) -> None:
     """Print what rentals really cost, from a bill in the FOCUS format, beside the quotes."""
     from nephoscope.features.cloud import bill as billing
-    from nephoscope.measure.cloud import past
+    from nephoscope.measure.cloud import ended_rentals
 
-    result = billing.read(args.file, past.read())
+    result = billing.read(args.file, ended_rentals.read())
     if args.as_json:
         rows = [
             {**asdict(rental), "by_service": dict(rental.by_service)} for rental in result.rentals

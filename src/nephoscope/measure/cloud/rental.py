@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from nephoscope.core.errors import RunFailed, UsageError, words_of
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
-from nephoscope.measure.cloud import past, user_data
+from nephoscope.measure.cloud import ended_rentals, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
 from nephoscope.measure.cloud.events import MachineEvent, events_between
@@ -252,7 +252,7 @@ class Rentals:
         with folder.holding():
             swept = await self._sweep(folder, lambda line: None)
             swept.require_clean(f"nephoscope cloud down {name}")
-            past.append(folder, time.time())
+            ended_rentals.append(folder, time.time())
             folder.remove()
         return swept
 

@@ -1,6 +1,6 @@
 """Rentals that have ended: what they were, what they were expected to cost, in one file.
 
-$XDG_STATE_HOME/nephoscope/past-rentals.jsonl   one line per removed rental, appended
+$XDG_STATE_HOME/nephoscope/ended-rentals.jsonl   one line per removed rental, appended
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _READ_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class PastRental:
+class EndedRental:
     """A rental that was removed. began_s, ended_s: seconds since the epoch, from the first call to
     the confirmed removal. cost: of that time by the quote; None where no price was known."""
 
@@ -39,7 +39,7 @@ def append(folder: RentalFolder, ended_s: float) -> None:
         return
     quote = Quote(**known["quote"]) if known.get("quote") else None
     hours = (ended_s - known["since"]) / 3600
-    line = PastRental(
+    line = EndedRental(
         folder.name,
         known["cloud"]["provider"],
         len(known["hosts"]),
@@ -54,7 +54,7 @@ def append(folder: RentalFolder, ended_s: float) -> None:
         os.fsync(file.fileno())
 
 
-def read(root: Path | None = None) -> Sequence[PastRental]:
+def read(root: Path | None = None) -> Sequence[EndedRental]:
     """Returns the rentals that have ended, in the order of their removal.
 
     A line that is not whole, because its process was killed, is left out.
@@ -68,11 +68,11 @@ def read(root: Path | None = None) -> Sequence[PastRental]:
     for line in lines:
         try:
             values: dict[str, Any] = json.loads(line)
-            rentals.append(PastRental(**values))
+            rentals.append(EndedRental(**values))
         except (ValueError, TypeError):
             continue
     return rentals
 
 
 def _file(rentals: Path) -> Path:
-    return rentals.parent / "past-rentals.jsonl"
+    return rentals.parent / "ended-rentals.jsonl"
