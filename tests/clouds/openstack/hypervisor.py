@@ -17,6 +17,8 @@ _NETWORK = """<network><name>default</name><forward mode='open'/><bridge name='v
 <ip address='{0}.1' netmask='255.255.255.0'><dhcp><range start='{0}.2' end='{0}.254'/></dhcp></ip>
 </network>"""
 _START = """
+# Else the first machine waits until every emulator was asked what it can do.
+virsh -q capabilities >/dev/null
 virsh -q net-undefine default
 virsh -q net-define /proc/self/fd/0
 virsh -q net-start default
