@@ -333,8 +333,7 @@ def _name(tags: Tags) -> str:
 
 def _tags(name: str) -> Tags | None:
     """The tags in a name that `_name` made."""
-    dotted = str(name).replace(" ", ".")
-    tags = Tags.from_name(dotted)
+    tags, dotted = Tags.from_name(str(name)), str(name).replace(" ", ".")
     return replace(tags, token=dotted.split(".", 4)[4]) if tags and dotted.count(".") > 3 else tags
 
 
