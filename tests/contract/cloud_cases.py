@@ -89,6 +89,7 @@ CLOUDS: dict[str, CloudLine] = {
     ),
     "ec2": CloudLine(),
     "libvirt": CloudLine(
+        slow=True,
         not_exercised={
             **_NOT_OF_LIBVIRT,
             "volume": "libvirt's test hypervisor attaches no devices",
