@@ -113,8 +113,11 @@ class Tags:
 
     @classmethod
     def from_name(cls, name: str) -> Self | None:
-        """Returns the tags that `as_name` put into a name; None when it is not ours."""
-        first, _, rest = name.partition(".")
+        """Returns the tags that `as_name` put into a name; None when it is not ours.
+
+        Where a cloud refuses dots in a name, it has spaces for them.
+        """
+        first, _, rest = name.replace(" ", ".").partition(".")
         parts = rest.split(".")
         if first != _PREFIX or len(parts) < 3:
             return None

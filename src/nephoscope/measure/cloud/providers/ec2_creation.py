@@ -125,6 +125,9 @@ def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> Resource:
     region, tags = request.region, request.tags
     # The name is the token: a second call finds the first one's key pair.
     name = tags.as_name(tags.token)
+    if not calls.is_modern(region):
+        # OpenStack, under its EC2 API, refuses dots in the name of a key pair.
+        name = name.replace(".", " ")
     with translating(f"ImportKeyPair in {region}"):
         try:
             calls.client("ec2", region).import_key_pair(
