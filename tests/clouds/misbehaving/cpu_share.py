@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-_PERIOD_US = 10_000
+_PERIOD_US = 20_000
 _CGROUPS = Path("/sys/fs/cgroup")
 
 

@@ -24,7 +24,8 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-FAST, SLOW = 0.9, 0.3
+FAST, SLOW = 0.5, 0.15
+"""CPUs; few enough that they are there while other programs use this machine."""
 HOST_CPUS = (FAST,) * 6 + (SLOW,) * 4
 """Of ten hosts; so six of ten machines are fast in the mean."""
 FAST_SHARE = 0.6
@@ -111,7 +112,9 @@ def test_a_census_finds_the_planted_hosts_and_five_searches_save_what_was_predic
         assert live["id"] == picked["selected"]
         kept = [one for one in picked["candidates"] if one["is_kept"]]
         assert [one["id"] for one in kept] == [picked["selected"]]
-        assert is_fast(machines, picked["selected"]) or picked["launches"] == 4
+        # With --best the fastest is kept, without the last one.
+        speeds = [one["speed"] for one in picked["candidates"]]
+        assert kept[0]["speed"] == (max(speeds) if more else speeds[-1])
         predicted, real = picked["predicted"], picked["saving"]
         assert picked["search_cost"] > 0
         inside += predicted["low"] <= real["value"] <= predicted["high"]
@@ -133,7 +136,8 @@ def test_a_stop_and_start_is_a_draw_of_another_host(machines: Double, nephoscope
     (live,) = machines.live("instance")
     assert live["id"] == picked["selected"]
     assert live["states"][-1][1] == "running"
-    assert is_fast(machines, picked["selected"]) or picked["launches"] == 4
+    assert picked["candidates"][-1]["is_kept"]
+    assert len(picked["candidates"]) == picked["launches"]
     assert main(picked["remove"].split()[1:]) == 0
     assert machines.live() == []
 

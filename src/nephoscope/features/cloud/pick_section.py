@@ -26,8 +26,8 @@ def _lead(result: PickedMachine) -> str:
     stopped = f" {result.stopped}" if result.stopped else ""
     return (
         f"{result.selected} is kept after {result.launches} of at most {result.at_most} {what}, "
-        f"until {result.expires}; all others were removed, and the cloud's list confirms it.{stopped} "
-        f"Remove it with `{result.remove}`."
+        f"until {result.expires}; all others were removed, and the cloud's list confirms it."
+        f"{stopped} Remove it with `{result.remove}`."
     )
 
 

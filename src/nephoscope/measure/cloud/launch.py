@@ -202,10 +202,12 @@ class Following:
                 file.write(f"{machine.address} {self._host_key}\n")
         running_s = time.monotonic() - self._began
         record = target_of(machine.id, machine, self._folder)
+        # Longer each time: the probe has to get through, also to a slow machine.
+        try_s = _TRY_S
         while self._spec.contact:
             target = record.make()
             try:
-                await target.open(timeout_s=_TRY_S)
+                await target.open(timeout_s=try_s)
                 break
             except NephoscopeError as error:
                 if time.monotonic() >= self._until:
@@ -214,6 +216,7 @@ class Following:
                 with contextlib.suppress(NephoscopeError):
                     await target.close()
             await asyncio.sleep(_RETRY_S)
+            try_s = min(2 * try_s, max(_TRY_S, self._until - time.monotonic()))
         login_s = time.monotonic() - self._began
         return Launched(machine, record, LaunchTimes(self._answer_s, running_s, login_s))
 
