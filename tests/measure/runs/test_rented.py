@@ -139,7 +139,7 @@ def test_a_price_of_the_users_own_stands_before_the_list(cloud: ToyCloud) -> Non
 def test_what_happens_to_a_machine_is_told(cloud: ToyCloud, probe: Path) -> None:
     said: list[str] = []
     wanted = plan({"name": "vm"})
-    run = SimpleNamespace(id="run1", manifest=SimpleNamespace(seed=1))
+    run = SimpleNamespace(id="run1", manifest=SimpleNamespace(seed=1), update=lambda **_: None)
 
     async def work() -> None:
         environment = RentedEnvironment(wanted, cast(Any, run), said.append)

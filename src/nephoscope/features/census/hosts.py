@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from nephoscope.features.census.observations import Observation
+from typing import Protocol
 
 BY_PROVIDER = "the provider names the same host"
 BY_IDENTITY = "they have the same machine identifier, which an image also copies"
+
+
+class PlacedMachine(Protocol):
+    """What is read of a measurement of a machine; see `observations.Observation`."""
+
+    @property
+    def instance_type(self) -> str:
+        """Returns the type, with its provider."""
+
+    @property
+    def machine(self) -> str:
+        """Returns the identity of the machine."""
+
+    @property
+    def target(self) -> str:
+        """Returns the name of the target."""
+
+    @property
+    def host(self) -> str:
+        """Returns the hash of the machine's own identifier; '' where hidden."""
+
+    @property
+    def placed_on(self) -> str:
+        """Returns the physical host that the provider names; ''."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +58,9 @@ class HostHints:
     shared: tuple[SharedHost, ...]
 
 
-def host_hints(observations: Sequence[Observation]) -> tuple[HostHints, ...]:
+def host_hints(observations: Sequence[PlacedMachine]) -> tuple[HostHints, ...]:
     """Returns the hints of each type; of observations that have a machine."""
-    by_type: dict[str, dict[str, Observation]] = {}
+    by_type: dict[str, dict[str, PlacedMachine]] = {}
     for entry in observations:
         by_type.setdefault(entry.instance_type, {}).setdefault(entry.machine, entry)
     return tuple(
@@ -54,7 +75,7 @@ def host_hints(observations: Sequence[Observation]) -> tuple[HostHints, ...]:
     )
 
 
-def _shared(machines: Iterable[Observation]) -> Iterator[SharedHost]:
+def _shared(machines: Iterable[PlacedMachine]) -> Iterator[SharedHost]:
     of_each = list(machines)
     for hint, facts in (
         (BY_PROVIDER, [entry.placed_on for entry in of_each]),
