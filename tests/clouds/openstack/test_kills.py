@@ -30,7 +30,7 @@ from .fixtures import credentials
 from .services import Services
 
 KILLS = int(os.environ.get("NEPHOSCOPE_CLOUD_KILLS", "30"))
-AT_ONCE = 3
+AT_ONCE = 5
 LIFETIME_S = 30.0
 DAEMONS = ("nova-compute-fake", "nova-compute-qemu", "nova-conductor", "nova-scheduler", "nova-api")
 ROOT = Path(__file__).resolve().parents[3]
