@@ -24,9 +24,9 @@ from nephoscope.measure.cloud.providers import PROVIDERS
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "rent-machines.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ nephoscope (.*)$", TEXT, re.M)
-(PLAN,) = re.findall(r"^```yaml title=\"two-types.yaml\"\n(.*?)^```$", TEXT, re.M | re.S)
-IMAGE = "ami-0123456789abcdef0"
-REAL = image_id("us-east-1", "debian-12-amd64-20260801-1200")
+PLANS = dict(re.findall(r"^```yaml title=\"(.*?)\"\n(.*?)^```$", TEXT, re.M | re.S))
+IMAGE, NAME = "ami-0123456789abcdef0", "debian-12-amd64-20260801-1200"
+REAL = image_id("us-east-1", NAME)
 
 SENTENCES = {
     "cloud doctor": "the credentials of user/tester are valid; 3 regions.",
@@ -37,6 +37,7 @@ SENTENCES = {
     "cloud down": "Removed 6 resources; the lists of all regions confirm it.",
     "run --dry-run": "Rent: 2 machines for up to 15 min: up to",
     "run": "are alike",
+    "run two-clouds.yaml": "Question: Is our own cloud as fast as Amazon's?",
     "cloud sweep --dry-run": "Found nothing to remove.",
     "cloud sweep": "Found nothing to remove; the lists of all regions confirm it.",
 }
@@ -80,15 +81,24 @@ def watched() -> Iterator[set[str]]:
         thread.join()
 
 
+def at(cloud: Double, plan: str) -> str:
+    """A plan of the guide at the double, which stands for both clouds."""
+    amazon, own = cloud.endpoint, cloud.endpoint.replace("127.0.0.1", "localhost")
+    plan = plan.replace(IMAGE, REAL).replace("ami-0fedcba9876543210", image_id("eu-west-1", NAME))
+    plan = plan.replace("    profile: own\n", "").replace("https://cloud.example.org:8788", own)
+    plan = re.sub(
+        r"provider: ec2\n    region", f"provider: ec2\n    endpoint: {amazon}\n    region", plan
+    )
+    # A program of this machine in the same run: its environment must hold no secret either.
+    return plan.replace("targets:\n", "targets:\n  - {name: here}\n")
+
+
 @pytest.mark.slow
 @needs("ip", "sshd")
 @pytest.mark.usefixtures("root_only", "probe")
 def test_every_command_of_the_guide(cloud: Double, tmp_path: Path) -> None:
-    plan = PLAN.replace(IMAGE, REAL)
-    plan = plan.replace("provider: ec2\n", f"provider: ec2\n    endpoint: {cloud.endpoint}\n")
-    # A program of this machine in the same run: its environment must hold no secret either.
-    plan = plan.replace("targets:\n", "targets:\n  - {name: here}\n")
-    (tmp_path / "two-types.yaml").write_text(plan)
+    for name, text in PLANS.items():
+        (tmp_path / name).write_text(at(cloud, text))
     state = {
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "NEPHOSCOPE_STORE": str(tmp_path / "store"),
@@ -111,6 +121,7 @@ def test_every_command_of_the_guide(cloud: Double, tmp_path: Path) -> None:
         assert exposed == set()
         key = " ".join(words[: 2 if words[0] == "cloud" else 1])
         key += " --dry-run" if "--dry-run" in words else ""
+        key += " two-clouds.yaml" if "two-clouds.yaml" in words else ""
         assert ended.returncode == 0, (command, ended.stdout, ended.stderr)
         assert SENTENCES[key] in " ".join(ended.stdout.split(" ")), (command, ended.stdout)
         assert doubles.SECRET not in ended.stdout + ended.stderr
