@@ -20,12 +20,14 @@ import pytest
 from tests.tools import needs
 
 from nephoscope.core.errors import UsageError
+from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.provisioning import UP, Provisioner
 
-from . import toy_provisioner
+from . import toy_cloud, toy_provisioner
+from .toy_cloud import SETTINGS, ToyCloud
 from .toy_provisioner import ToyProvisioner, Toys
 
-CASES = ("lab", "toy")
+CASES = ("lab", "toy", "rental")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,31 @@ def toy(tmp_path: Path) -> Case:
         lambda name: [sys.executable, program, str(tmp_path), name, "a", "b"],
         [sys.executable, "-c", script],
         provisioner.remains,
+    )
+
+
+@pytest.fixture
+def rental(tmp_path: Path, probe: Path) -> Case:
+    """A case of machines that are rented from a cloud of files."""
+    (tmp_path / "cloud").mkdir()
+    cloud = ToyCloud(tmp_path / "cloud")
+    provisioner = Rentals(cloud, SETTINGS, root=tmp_path / "rentals")
+    lines = (
+        "import json",
+        "from pathlib import Path",
+        "from nephoscope.measure.cloud.rental import Rentals",
+        "from tests.contract.toy_cloud import SETTINGS, ToyCloud",
+        f"cloud = ToyCloud(Path({str(tmp_path / 'cloud')!r}))",
+        "rentals = Rentals(cloud, SETTINGS, root=Path('/nowhere'))",
+        "print(json.dumps([one.name for one in rentals.existing()]))",
+    )
+    script = "; ".join(lines)
+    return Case(
+        provisioner,
+        toy_cloud.spec,
+        lambda name: [sys.executable, "-m", "tests.contract.toy_cloud", str(tmp_path), name, "0"],
+        [sys.executable, "-c", script],
+        lambda name: [one for one in cloud.all() if one.tags.run == name],
     )
 
 

@@ -83,8 +83,10 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
         "interval_ns": EACH * SPACING_MS * MS,
         "late_after_ns": 12 * MS,
         "stored_probes": 100,
-        "wait_ns": 100 * MS,
+        # A stall of the machine is shorter than this: no answer is lost but those of the plan.
+        "wait_ns": 2000 * MS,
     }
+    late_ms: list[float] = []
 
     def once() -> tuple[str, bool]:
         with (
@@ -98,15 +100,18 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
         assert trial.document("game_server") == game_server.FACTS
         assert trial.one("sent_count") == len(server.taken_s) == 3 * EACH
         check_losses(trial, [2, 1], SPACING_MS * MS)
-        assert trial.one("sent_per_s") == pytest.approx(1000 / SPACING_MS, rel=0.03)
         assert trial.series("interval_sent_count") == [EACH] * 3
         assert trial.series("interval_lost_count") == [2, 1, 0]
         own_ms = [1e3 * taken_s for taken_s in server.taken_s if taken_s is not None]
-        if max(own_ms) > 1e3 * LONGEST_S + 5:
-            return "the server itself was late", False
+        planned_ms = [1e3 * planned_s for planned_s in PLAN if planned_s is not None]
+        late_ms[:] = [a - b for a, b in zip(own_ms, planned_ms, strict=True)]
         return judged(trial, own_ms)
 
-    attempt("a plan of queries", once)
+    def server_was_late() -> str:
+        """A pause that ended late cannot be told from a late answer by its median."""
+        return f"the server was late by {max(late_ms):.1f} ms" if max(late_ms) > 0.8 else ""
+
+    attempt("a plan of queries", once, witness=server_was_late)
 
 
 def judged(trial: Trial, own_ms: list[float]) -> tuple[str, bool]:
@@ -130,7 +135,10 @@ def judged(trial: Trial, own_ms: list[float]) -> tuple[str, bool]:
         off[f"maximum {number}"] = longest_ns / MS - 1e3 * LONGEST_S
     # Sleeps of the server end up to some 100 µs late, and a wake-up of the prober takes as long.
     held = all(-0.1 <= ms <= 1.0 for ms in off.values()) and trial.one("late_count") == 3
-    return ", ".join(f"{name} {ms:+.2f} ms" for name, ms in off.items()), held
+    sent_per_s = trial.one("sent_per_s")
+    held &= sent_per_s == pytest.approx(1000 / SPACING_MS, rel=0.03)
+    words = [f"{name} {ms:+.2f} ms" for name, ms in off.items()]
+    return ", ".join([*words, f"sent {sent_per_s:.2f} a second"]), held
 
 
 @needs_root

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from nephoscope.measure.provisioning import Quote
 
@@ -57,7 +57,7 @@ class Action(StrEnum):
 
 
 _PREFIX = "nephoscope"
-_WORD = r"[a-z0-9][a-z0-9_-]{0,62}"
+_WORD = r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ class Tags:
     def __post_init__(self) -> None:
         for value in (self.run, self.owner):
             if not re.fullmatch(_WORD, value):
-                raise ValueError(f"{value!a} is no word of at most 63 letters, digits, - and _")
+                raise ValueError(
+                    f"{value!a} is no word of at most 63 letters, digits, - and _ in it"
+                )
 
     def as_mapping(self) -> dict[str, str]:
         """Returns them as tags of a cloud: lower-case keys, values of letters, digits and -_."""
@@ -146,7 +148,9 @@ class Machine(Resource):
 
     address: the one at which the controller reaches it, '' while it has none; private_address:
     inside its cloud. host: what the cloud shows of the physical host; '' where it shows nothing.
-    problem: why it failed, was stopped or removed, in the cloud's words.
+    problem: why it failed, was stopped or removed, in the cloud's words. target: how it is reached,
+    as the keys of a target in a plan, `kind` among them; empty: by ssh as root at `address`, with
+    the key pair and the host key that the rental gave it.
     """
 
     type: str = ""
@@ -156,6 +160,7 @@ class Machine(Resource):
     private_address: str = ""
     host: str = ""
     problem: str = ""
+    target: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from nephoscope.core import limits
 from nephoscope.core.reading.fields import NAME, Count, Ratio, Record, Seconds
 from nephoscope.measure.targets.kinds import AnyTarget
 from nephoscope.measure.targets.kinds.local import LocalRecord
+from nephoscope.measure.targets.kinds.record import TargetRecord
 
 Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity", "late_sends"]
 """Reasons for which a trial is not counted; a plan may accept each of them."""
@@ -381,6 +382,12 @@ class Plan(Record):
         "quota is part of what is measured; of a lab's hosts with a `cap` it is accepted without "
         "this.",
     )
+
+    @field_validator("targets", mode="after")
+    @classmethod
+    def _each_machine(cls, targets: tuple[TargetRecord, ...]) -> tuple[TargetRecord, ...]:
+        """Returns one record for each machine: an entry may stand for several."""
+        return tuple(one for target in targets for one in target.each())
 
     @property
     def simulated(self) -> bool:

@@ -17,6 +17,7 @@ from nephoscope.measure.provisioning import UP, Provisioned, SpendingLimit, crea
 from nephoscope.measure.runs.schedule.cells import PLATFORM
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord as Target
+from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.store import StoredRun
 
 if TYPE_CHECKING:
@@ -196,4 +197,10 @@ class LabEnvironment(Environment):
 
 def environment_of(plan: Plan, run: StoredRun, say: Callable[[str], None]) -> Environment:
     """Returns what this plan's targets stand on."""
+    if any(isinstance(target, RentedRecord) for target in plan.targets):
+        # The libraries of clouds, and what uses them, are for plans that rent.
+        from nephoscope.measure.runs import rented
+
+        rented.require_alone(plan)
+        return rented.RentedEnvironment(plan, run, say)
     return LabEnvironment(plan, run, say) if plan.lab is not None else Environment()

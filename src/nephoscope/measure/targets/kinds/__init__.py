@@ -17,6 +17,7 @@ from nephoscope.core.reading.sentences import did_you_mean
 from nephoscope.measure.targets.kinds.lab import LabRecord
 from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.record import TargetRecord
+from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.measure.targets.kinds.sim import SimRecord
 from nephoscope.measure.targets.kinds.ssh import SshRecord
 
@@ -25,6 +26,7 @@ KINDS: dict[str, type[TargetRecord]] = {
     "ssh": SshRecord,
     "lab": LabRecord,
     "sim": SimRecord,
+    "rented": RentedRecord,
 }
 """Word of a kind -> its record; in the order of lists and pages."""
 

@@ -99,6 +99,10 @@ class TargetRecord(Record):
     def from_text(cls, rest: str) -> Self | None:
         """Returns the record that `--target KIND:rest` names; None when it names none."""
 
+    def each(self) -> Iterator[TargetRecord]:
+        """Yields the targets that the record stands for; itself unless it names several."""
+        yield self
+
     @abstractmethod
     def traits(self) -> Traits:
         """Returns what this target is and can do."""

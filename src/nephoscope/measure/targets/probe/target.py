@@ -6,7 +6,7 @@ import asyncio
 import json
 import shlex
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -20,7 +20,7 @@ from nephoscope.core.errors import BenchmarkFailed, TargetError
 from nephoscope.core.programs import BUILD_COMMAND, PROBE, STORAGE, STORAGE_COMMAND
 from nephoscope.measure.targets.base import Endpoint, IpVersion, Peer, TargetTrial
 from nephoscope.measure.targets.channels.channel import Channel, Program
-from nephoscope.measure.targets.channels.child import last_words
+from nephoscope.measure.targets.channels.child import Ended, last_words
 from nephoscope.measure.targets.probe import busy_programs, storage
 from nephoscope.measure.targets.probe.busy_programs import Reading
 from nephoscope.measure.targets.probe.output import Parse, check_version, parse_output
@@ -209,6 +209,11 @@ class Target:
         ended = await program.rest(PROCESSES_S, limits.TRIAL_BYTES, limits.TRIAL_LINES)
         reading = busy_programs.reading(ended.stdout.decode(errors="replace"), time.monotonic())
         return reading if reading.processes else None
+
+    async def command(self, words: Sequence[str], timeout_s: float = 30.0) -> Ended:
+        """Returns how a short program ended there, with its output. Raises TargetError."""
+        program = await self._channel.start(words)
+        return await program.rest(timeout_s, limits.TRIAL_BYTES, limits.TRIAL_LINES)
 
     async def require_server(self, benchmark: str) -> None:
         """Raises Lacking, with the command that installs it, when the server of an adapter's tool

@@ -1,0 +1,118 @@
+"""Calls to a cloud that survive what clouds do: throttling, lost answers, lagging lists."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from nephoscope.core.tasks import in_thread
+from nephoscope.measure.cloud.intents import RentalFolder
+from nephoscope.measure.cloud.model import Kind, MachineRequest, Request, Resource, State
+from nephoscope.measure.cloud.provider import Cause, CloudError, Provider
+
+_Result = TypeVar("_Result")
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
+
+
+@dataclass(slots=True)
+class BackOff:
+    """Pauses that double up to ten seconds, each drawn between half of it and all of it."""
+
+    pause_s: float = FIRST_PAUSE_S
+
+    async def wait(self, until: float) -> None:
+        """Waits for the next pause, and not beyond `until` (monotonic seconds)."""
+        drawn = self.pause_s * random.uniform(0.5, 1.0)
+        self.pause_s = min(2 * self.pause_s, LONGEST_PAUSE_S)
+        await asyncio.sleep(max(0.0, min(drawn, until - time.monotonic())))
+
+
+class CloudCalls:
+    """Calls of one provider. patience_s: for how long a call that may pass is repeated."""
+
+    def __init__(self, provider: Provider, patience_s: float = 120.0) -> None:
+        self.provider = provider
+        self.patience_s = patience_s
+
+    async def repeat(self, call: Callable[[], _Result]) -> _Result:
+        """Returns the result of a call that may be made any number of times.
+
+        Raises CloudError at once where repeating does not help, else the last one when the
+        patience ends.
+        """
+        until, back_off = time.monotonic() + self.patience_s, BackOff()
+        while True:
+            try:
+                return await in_thread(call)
+            except CloudError as error:
+                if not error.passes or time.monotonic() >= until:
+                    raise
+            await back_off.wait(until)
+
+    async def list(self, region: str, run: str | None) -> Sequence[Resource]:
+        """Returns what of ours a region has, but for what is GONE."""
+        found = await self.repeat(lambda: self.provider.resources(region, run))
+        return [resource for resource in found if resource.state is not State.GONE]
+
+    async def make(self, request: Request, folder: RentalFolder) -> Sequence[Resource]:
+        """Makes what is asked for, once, whatever becomes of the answers.
+
+        The intent is written and synced first. A call that may have been done is made again with
+        the same token where the cloud knows tokens; elsewhere what it made is looked for in the
+        listing until that must show it. Raises CloudError when the cloud refuses.
+        """
+        token = secrets.token_hex(16)
+        request = replace(request, tags=replace(request.tags, token=token))
+        kind, region = kind_of(request), request.region
+        count = request.count if isinstance(request, MachineRequest) else 1
+        folder.note("create", kind, region, token=token, count=count)
+        until, back_off = time.monotonic() + self.patience_s, BackOff()
+        while True:
+            try:
+                made = await in_thread(self.provider.create, request)
+                break
+            except CloudError as error:
+                if error.cause is Cause.UNANSWERED and not self.provider.traits.tokens:
+                    made = await self._made_unanswered(kind, request)
+                    if made:
+                        break
+                if not error.passes or time.monotonic() >= until:
+                    folder.note("failed", kind, region, token=token, reason=error.cause)
+                    raise
+            await back_off.wait(until)
+        folder.note("made", kind, region, token=token, ids=[resource.id for resource in made])
+        return made
+
+    async def _made_unanswered(self, kind: Kind, request: Request) -> Sequence[Resource]:
+        """Returns what a call made whose answer is lost; empty when it made nothing."""
+        until, back_off = time.monotonic() + self.provider.traits.settle_s, BackOff()
+        while True:
+            found = [
+                resource
+                for resource in await self.list(request.region, request.tags.run)
+                if resource.kind is kind and resource.tags.token in (request.tags.token, "")
+            ]
+            wanted = request.count if isinstance(request, MachineRequest) else 1
+            if len(found) >= wanted or time.monotonic() >= until:
+                return found
+            await back_off.wait(until)
+
+
+_KINDS = {
+    "MachineRequest": Kind.MACHINE,
+    "KeyPairRequest": Kind.KEY_PAIR,
+    "SecurityGroupRequest": Kind.SECURITY_GROUP,
+    "VolumeRequest": Kind.VOLUME,
+    "SnapshotRequest": Kind.SNAPSHOT,
+}
+
+
+def kind_of(request: Request) -> Kind:
+    """Returns the kind of what a request makes."""
+    return _KINDS[type(request).__name__]

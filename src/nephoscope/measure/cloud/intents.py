@@ -1,0 +1,184 @@
+"""What a rental is about to do, written down and synced before each call to the cloud.
+
+A process may be killed between a call and its answer, and a listing may not show yet what the call
+made. The folder of a rental says since when that may be so: a removal lists until after that.
+
+    $XDG_STATE_HOME/nephoscope/rentals/NAME/   else ~/.local/state; mode 0700
+        rental.json     which cloud, owner, expiry, groups, and whether it is kept
+        intents.jsonl   one line per intended call and per answer
+        identity        private key of the machines' one-time key pair
+        known_hosts     host keys that the machines were given
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nephoscope.core.errors import StoreError, UsageError, words_of
+
+LINES_READ_BYTES = 64 << 20
+"""Longest log that is read; a rental of a thousand machines writes under 1 MB."""
+
+
+def rentals_root() -> Path:
+    """Returns the folder of all rentals of this user."""
+    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(home) / "nephoscope" / "rentals"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A line of the log. at_s: seconds since the epoch. what: create, made, failed, delete."""
+
+    at_s: float
+    what: str
+    kind: str
+    region: str
+    token: str = ""
+    count: int = 0
+    ids: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class RentalFolder:
+    """The folder of one rental."""
+
+    def __init__(self, name: str, root: Path | None = None) -> None:
+        self.name = name
+        self.path = (root or rentals_root()) / name
+        self._log = self.path / "intents.jsonl"
+
+    @property
+    def identity(self) -> Path:
+        """The private key's file."""
+        return self.path / "identity"
+
+    @property
+    def known_hosts(self) -> Path:
+        """The file of the machines' host keys."""
+        return self.path / "known_hosts"
+
+    @contextmanager
+    def making(self, document: Mapping[str, Any]) -> Iterator[None]:
+        """Makes the folder and holds its lock. Raises UsageError where the name is taken."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(mode=0o700)
+        except FileExistsError:
+            raise UsageError(
+                f"A rental named {self.name} is here already.",
+                f"Remove it with `nephoscope cloud down {self.name}`, or take another name.",
+            ) from None
+        with self.holding():
+            self.write(document)
+            _sync(self.path)
+            _sync(self.path.parent)
+            yield
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Holds the lock of the rental, if it has a folder. Raises UsageError while another
+        process does; the lock ends with its process, also after a kill."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            yield
+            return
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"Another process is using the rental {self.name}.",
+                    "Wait for it, or end it.",
+                ) from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def is_held(self) -> bool:
+        """Returns whether a process is using the rental now."""
+        try:
+            with self.holding():
+                return False
+        except UsageError:
+            return True
+
+    def write(self, document: Mapping[str, Any]) -> None:
+        """Writes what is known of the rental, whole or not at all."""
+        written = self.path / "rental.json.part"
+        with written.open("w", encoding="utf-8") as file:
+            json.dump(document, file)
+            file.flush()
+            os.fsync(file.fileno())
+        written.rename(self.path / "rental.json")
+
+    def read(self) -> dict[str, Any]:
+        """Returns what is known of the rental; empty where a kill left nothing readable."""
+        try:
+            read = json.loads((self.path / "rental.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return read if isinstance(read, dict) else {}
+
+    def note(self, what: str, kind: str, region: str, **more: Any) -> None:
+        """Appends a line and syncs it: the call that it announces comes after."""
+        line = {"at_s": time.time(), "what": what, "kind": kind, "region": region, **more}
+        with self._log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def intents(self) -> list[Intent]:
+        """Returns the log. A last line that a kill cut off announced a call that was not made."""
+        try:
+            with self._log.open("rb") as file:
+                lines = file.read(LINES_READ_BYTES + 1).split(b"\n")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"{self._log} cannot be read: {words_of(error)}.") from None
+        read = []
+        for line in lines:
+            try:
+                values = json.loads(line)
+                values["ids"] = tuple(values.get("ids", ()))
+                read.append(Intent(**values))
+            except (ValueError, TypeError):
+                continue
+        return read
+
+    def last_create_s(self) -> float | None:
+        """Returns when something was last about to be made; None when nothing was."""
+        times = [intent.at_s for intent in self.intents() if intent.what == "create"]
+        return max(times, default=None)
+
+    def remove(self) -> None:
+        """Removes the folder with the private key; one that is gone is no error."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def folders(root: Path | None = None) -> list[RentalFolder]:
+    """Returns the folders of all rentals, by name."""
+    top = root or rentals_root()
+    try:
+        return [RentalFolder(path.name, top) for path in sorted(top.iterdir()) if path.is_dir()]
+    except FileNotFoundError:
+        return []
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

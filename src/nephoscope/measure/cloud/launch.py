@@ -1,0 +1,222 @@
+"""Machines of one group: asked for, followed until they run, reached for the first time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.core.errors import NephoscopeError, RunFailed
+from nephoscope.core.naming import plural
+from nephoscope.measure.cloud.calls import CloudCalls
+from nephoscope.measure.cloud.intents import RentalFolder
+from nephoscope.measure.cloud.model import Machine, MachineRequest, State, Tags
+from nephoscope.measure.cloud.provider import CloudTraits
+from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
+from nephoscope.measure.provisioning import Say
+from nephoscope.measure.targets import kinds
+
+if TYPE_CHECKING:
+    from nephoscope.measure.targets.kinds.record import TargetRecord
+
+_POLL_S, _TRY_S, _RETRY_S = 1.0, 20.0, 1.0
+_ENDED = (State.FAILED, State.STOPPING, State.STOPPED, State.LEAVING, State.GONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A machine that was reached. ready_s: from the call that made it to the first login."""
+
+    machine: Machine
+    target: TargetRecord
+    ready_s: float
+
+
+class Launch:
+    """The launch of one group. request: for all of its machines, but for their number."""
+
+    def __init__(self, spec: RentalSpec, group: MachineGroup, request: MachineRequest) -> None:
+        self._spec, self._group, self._request = spec, group, request
+        self._reasons: list[str] = []
+
+    async def run(
+        self, calls: CloudCalls, folder: RentalFolder, host_key: str, say: Say
+    ) -> dict[str, Launched]:
+        """Returns the machines by name: `count`, or fewer but `at_least`. Raises RunFailed.
+
+        Those that fail or never answer are replaced; hedges are launched at once. Machines that
+        are not returned are still there.
+        """
+        group = self._group
+        least = group.count if group.at_least is None else group.at_least
+        ready: list[Launched] = []
+        for attempt in range(1 + self._spec.replace):
+            missing = group.count - len(ready)
+            hedge = group.hedge if attempt == 0 else 0
+            asked = replace(
+                self._request,
+                count=missing + hedge,
+                at_least=max(1, least - len(ready)),
+                tags=self._request.tags,
+            )
+            began = time.monotonic()
+            made = [one for one in await calls.make(asked, folder) if isinstance(one, Machine)]
+            say(f"{group.name}: {plural(len(made), 'machine')} of {group.type} starting")
+            following = _Following(calls, folder, host_key, self._spec, asked, began)
+            ready += await following.follow(made, missing)
+            self._reasons += following.reasons
+            if len(ready) >= group.count:
+                break
+            say(f"{group.name}: {'; '.join(following.reasons) or 'too few were granted'}")
+        if len(ready) < least:
+            why = "; ".join(dict.fromkeys(self._reasons)) or "the cloud granted no more"
+            raise RunFailed(
+                f"{len(ready)} of {plural(group.count, 'machine')} of group {group.name} became "
+                f"ready, and at least {least} are needed: {why}.",
+                "Try another zone, type or market, or give them more time with `boot`.",
+            )
+        return {
+            name: replace(one, target=one.target.model_copy(update={"name": name}))
+            for name, one in zip(group.hosts(), ready[: group.count], strict=False)
+        }
+
+
+class _Following:
+    """Machines of one call, from the answer to the first login."""
+
+    def __init__(
+        self,
+        calls: CloudCalls,
+        folder: RentalFolder,
+        host_key: str,
+        spec: RentalSpec,
+        request: MachineRequest,
+        began: float,
+    ) -> None:
+        self._calls, self._folder, self._host_key = calls, folder, host_key
+        self._spec, self._request, self._began = spec, request, began
+        self._until = began + spec.boot_s
+        self._contacts: dict[str, asyncio.Task[Launched | str]] = {}
+        self.reasons: list[str] = []
+
+    async def follow(self, made: Sequence[Machine], wanted: int) -> list[Launched]:
+        """Returns the first `wanted` machines that are reached, fewer when the others end or the
+        time does."""
+        waiting = {one.id: one for one in made}
+        ready: list[Launched] = []
+        try:
+            while len(ready) < wanted and (waiting or self._contacts):
+                if time.monotonic() >= self._until + _TRY_S:
+                    break
+                await self._look(waiting)
+                ready += self._reached()
+                if len(ready) < wanted and (waiting or self._contacts):
+                    await self._pause()
+        finally:
+            for task in self._contacts.values():
+                task.cancel()
+            await asyncio.gather(*self._contacts.values(), return_exceptions=True)
+        return ready[:wanted]
+
+    async def _pause(self) -> None:
+        if self._contacts:
+            await asyncio.wait(self._contacts.values(), timeout=_POLL_S)
+        else:
+            await asyncio.sleep(_POLL_S)
+
+    async def _look(self, waiting: dict[str, Machine]) -> None:
+        """Moves machines that run from `waiting` to their first contact."""
+        if not waiting:
+            return
+        found = await self._calls.list(self._request.region, self._request.tags.run)
+        listed = {one.id: one for one in found if isinstance(one, Machine)}
+        for id_ in list(waiting):
+            one = listed.get(id_)
+            if one is None:
+                unseen_s = time.monotonic() - self._began - self._calls.provider.traits.settle_s
+                if unseen_s > _TRY_S:
+                    self.reasons.append(f"{id_} is gone")
+                    del waiting[id_]
+            elif one.state in _ENDED:
+                self.reasons.append(f"{id_} is {one.state}{f': {p}' if (p := one.problem) else ''}")
+                del waiting[id_]
+            elif one.state is State.READY and (one.address or one.target or not self._spec.contact):
+                self._contacts[id_] = asyncio.create_task(self._contact(one))
+                del waiting[id_]
+            elif time.monotonic() >= self._until:
+                limit = f"{self._spec.boot_s:g} s"
+                self.reasons.append(f"{id_} was still {one.state} after {limit}")
+                del waiting[id_]
+
+    def _reached(self) -> list[Launched]:
+        ready = []
+        for id_, task in list(self._contacts.items()):
+            if task.done():
+                del self._contacts[id_]
+                result = task.result()
+                if isinstance(result, str):
+                    self.reasons.append(result)
+                else:
+                    ready.append(result)
+        return ready
+
+    async def _contact(self, machine: Machine) -> Launched | str:
+        """Opens the machine as a target, again and again until it answers; the words why not.
+
+        The host key is known before, so that nobody else can answer at its address; the probe is
+        verified by its digest.
+        """
+        if machine.address and not machine.target:
+            with self._folder.known_hosts.open("a", encoding="ascii") as file:
+                file.write(f"{machine.address} {self._host_key}\n")
+        record = target_of(machine.id, machine, self._folder)
+        while self._spec.contact:
+            target = record.make()
+            try:
+                await target.open(timeout_s=_TRY_S)
+                break
+            except NephoscopeError as error:
+                if time.monotonic() >= self._until:
+                    return f"{machine.id} never answered: {error.message.rstrip('.')}"
+            finally:
+                with contextlib.suppress(NephoscopeError):
+                    await target.close()
+            await asyncio.sleep(_RETRY_S)
+        return Launched(machine, record, time.monotonic() - self._began)
+
+
+def target_of(name: str, machine: Machine, folder: RentalFolder) -> TargetRecord:
+    """Returns a machine as a target of a plan."""
+    values: dict[str, Any] = dict(machine.target) or {
+        "kind": "ssh",
+        "address": machine.address or machine.private_address or machine.id,
+        "user": "root",
+        "identity": str(folder.identity),
+        "known_hosts": str(folder.known_hosts),
+    }
+    return kinds.read({**values, "name": kinds.record.as_name(name)})
+
+
+def request_of(
+    spec: RentalSpec, group: MachineGroup, tags: Tags, traits: CloudTraits, **more: Any
+) -> MachineRequest:
+    """Returns the request for a group. more: further fields of `MachineRequest`."""
+    if not traits.user_data:
+        more.pop("user_data", None)
+    return MachineRequest(
+        group.region,
+        group.type,
+        group.image,
+        tags,
+        zone=group.zone,
+        market=group.market,
+        count=group.count,
+        disk_bytes=group.disk_bytes,
+        placement_group=group.placement_group,
+        network=group.network,
+        name=f"{spec.name}-{group.name}",
+        **more,
+    )

@@ -1,0 +1,102 @@
+"""What earlier rentals left behind: found by tag in every region, removed if nobody uses it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from nephoscope.measure.cloud.intents import RentalFolder, folders
+from nephoscope.measure.cloud.model import Resource
+from nephoscope.measure.cloud.rental import Rentals, own_name
+from nephoscope.measure.cloud.sweep import PATIENCE_S, Swept, sweep
+from nephoscope.measure.provisioning import UP, Say
+
+
+@dataclass(frozen=True, slots=True)
+class SweepScope:
+    """Which leftovers are removed: those of `owner` that have expired, and those of rentals of this
+    machine whose process has ended. Rentals that are kept stay until they expire.
+
+    run: only of this rental, whatever its state. everything: of the owner, whatever their state,
+    but for what a process of this machine is using now.
+    """
+
+    owner: str = ""
+    run: str = ""
+    everything: bool = False
+
+
+async def sweep_leftovers(
+    rentals: Rentals,
+    scope: SweepScope,
+    *,
+    say: Say,
+    regions: Sequence[str] = (),
+    is_dry: bool = False,
+    patience_s: float = PATIENCE_S,
+) -> Swept:
+    """Removes leftovers and waits until listings confirm it; see `sweep.sweep`.
+
+    regions: only there; all of the account when empty. is_dry: lists them, as remaining.
+    """
+    here = {one.name: one for one in folders(rentals.root)}
+    if not regions:
+        regions = await rentals.calls.repeat(rentals.provider.regions)
+    unused = [one for one in here.values() if _may_remove(one, scope)]
+    owner = scope.owner or own_name()
+
+    def wanted(resource: Resource) -> bool:
+        run = resource.tags.run
+        if scope.run:
+            return run == scope.run
+        if resource.tags.owner != owner:
+            return False
+        if run in here:
+            return here[run] in unused
+        return scope.everything or resource.tags.expires_s < time.time()
+
+    if is_dry:
+        found = [one for region in regions for one in await rentals.calls.list(region, None)]
+        left = {one: "" for one in found if wanted(one)}
+        return Swept(remaining=left, spared=[one for one in found if one not in left])
+    swept = await sweep(
+        rentals.calls,
+        regions,
+        run=scope.run or None,
+        wanted=wanted,
+        settled_s=_settled_s(rentals, unused, scope),
+        say=say,
+        patience_s=patience_s,
+    )
+    left_runs = {one.tags.run for one in swept.remaining}
+    for folder in unused:
+        if not swept.unlisted and folder.name not in left_runs and _is_of(folder, rentals):
+            folder.remove()
+    return swept
+
+
+def _may_remove(folder: RentalFolder, scope: SweepScope) -> bool:
+    """Returns whether nobody uses a rental of this machine, as far as the scope asks."""
+    if scope.run:
+        return folder.name == scope.run
+    if folder.is_held():
+        return False
+    known = folder.read()
+    is_kept = known.get("phase") == UP and known.get("is_kept")
+    return scope.everything or not is_kept or known.get("expires_s", 0) < time.time()
+
+
+def _is_of(folder: RentalFolder, rentals: Rentals) -> bool:
+    """Returns whether a folder's rental was in this cloud: another one was not listed."""
+    known = folder.read().get("cloud")
+    return known is None or known == asdict(rentals.settings)
+
+
+def _settled_s(rentals: Rentals, unused: Sequence[RentalFolder], scope: SweepScope) -> float:
+    """Returns from when on a listing shows everything that was asked for."""
+    settle_s = rentals.provider.traits.settle_s
+    if scope.run and not unused:
+        return time.time() + settle_s  # asked for elsewhere, who knows when
+    times = [at for one in unused if (at := one.last_create_s()) is not None]
+    return max(times, default=-settle_s) + settle_s

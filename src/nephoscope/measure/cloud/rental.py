@@ -1,0 +1,349 @@
+"""Rented machines, created all or nothing, found again by tag, and removed; see `Provisioner`."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from nephoscope.core.errors import RunFailed, UsageError, words_of
+from nephoscope.core.naming import plural
+from nephoscope.core.tasks import together, uncancelled
+from nephoscope.measure.cloud import user_data
+from nephoscope.measure.cloud.calls import CloudCalls
+from nephoscope.measure.cloud.check import checked
+from nephoscope.measure.cloud.intents import RentalFolder, folders
+from nephoscope.measure.cloud.launch import Launch, Launched, request_of, target_of
+from nephoscope.measure.cloud.model import (
+    KeyPairRequest,
+    Kind,
+    Machine,
+    Resource,
+    SecurityGroupRequest,
+    State,
+    Tags,
+)
+from nephoscope.measure.cloud.provider import CloudSettings, Provider
+from nephoscope.measure.cloud.spec import RentalSpec
+from nephoscope.measure.cloud.sweep import Swept, sweep
+from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Quote, Say
+
+if TYPE_CHECKING:
+    from nephoscope.measure.targets.kinds.record import TargetRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Rental:
+    """Machines that are rented and were reached. hosts: by name, as targets of plans."""
+
+    name: str
+    machines: Mapping[str, Machine]
+    hosts: Mapping[str, TargetRecord]
+    expires_s: int
+    boot_s: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Rentals:
+    """Rents machines from one cloud."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        settings: CloudSettings,
+        *,
+        root: Path | None = None,
+        patience_s: float = 120.0,
+    ) -> None:
+        self.provider = provider
+        self.settings = settings
+        self.calls = CloudCalls(provider, patience_s)
+        self.root = root
+        self._held: dict[str, ExitStack] = {}
+
+    def quote(self, spec: RentalSpec) -> Quote | None:
+        """See `Provisioner.quote`. Raises UsageError where a price is unknown, unless the user
+        accepted that."""
+        if not self.provider.traits.rents:
+            return None
+        total: Quote | None = None
+        for group in spec.groups:
+            request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
+            prices = self.provider.prices(request)
+            one = prices.quote(group.count + group.hedge, group.disk_bytes or 0) if prices else None
+            if one is None:
+                if spec.accept_unknown_price:
+                    continue
+                raise UsageError(
+                    f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
+                    "Give `per_hour` for it, or accept that with --accept-unknown-price.",
+                )
+            total = one if total is None else total.plus(one)
+        return total
+
+    async def create(self, spec: RentalSpec, *, say: Say) -> Rental:
+        """See `Provisioner.create`; raises CloudError with the cloud's own words.
+
+        Where `spec.is_kept`, the rental outlives this process; else its lock is held until
+        `remove`, and a sweep removes it as soon as this process has ended.
+        """
+        spec = await checked(self.calls, spec, self.settings.provider)
+        folder = RentalFolder(spec.name, self.root)
+        expires_s = int(time.time() + 3600 * spec.hours)
+        document = {**_document(spec, expires_s), "cloud": asdict(self.settings)}
+        with ExitStack() as stack:
+            stack.enter_context(folder.making(document))
+            try:
+                rental = await self._make(spec, _tags(spec, expires_s), folder, say)
+            except BaseException as error:
+                await uncancelled(self._undo(folder, error, say))
+                raise
+            hosts = {name: one.id for name, one in rental.machines.items()}
+            folder.write({**document, "phase": UP, "hosts": hosts})
+            if not spec.is_kept:
+                self._held[spec.name] = stack.pop_all()
+        return rental
+
+    async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
+        kinds, regions = self.provider.traits.kinds, sorted({one.region for one in spec.groups})
+        for region in regions:
+            if taken := await self.calls.list(region, spec.name):
+                raise UsageError(
+                    f"{taken[0]} belongs to a rental named {spec.name} already.",
+                    f"Remove it with `nephoscope cloud sweep --run {spec.name}`.",
+                )
+        keys = user_data.MachineKeys.generate()
+        _write_private(folder.identity, keys.private + "\n")
+        key_pairs: dict[str, str] = {}
+        firewalls: dict[str, str] = {}
+        for region in regions:
+            if Kind.KEY_PAIR in kinds:
+                wanted = KeyPairRequest(region, tags, keys.public)
+                key_pairs[region] = (await self.calls.make(wanted, folder))[0].id
+            if Kind.SECURITY_GROUP in kinds:
+                source = login_network(spec.login_from, self.settings.endpoint)
+                network = next((one.network for one in spec.groups if one.region == region), "")
+                group = SecurityGroupRequest(region, tags, source, network=network)
+                firewalls[region] = (await self.calls.make(group, folder))[0].id
+        script = user_data.script(keys, int(min(spec.lease_s, 3600 * spec.hours)))
+        launches = [
+            Launch(
+                spec,
+                group,
+                request_of(
+                    spec,
+                    group,
+                    tags,
+                    self.provider.traits,
+                    user_data=script,
+                    key_pair=key_pairs.get(group.region, ""),
+                    security_group=firewalls.get(group.region, ""),
+                ),
+            )
+            for group in spec.groups
+        ]
+        host_key = " ".join(keys.host_public.split()[:2])
+        parts = await together(*(one.run(self.calls, folder, host_key, say) for one in launches))
+        machines = {name: made for part in parts for name, made in part.items()}
+        await self._remove_surplus(spec, machines, folder, say)
+        return Rental(
+            spec.name,
+            {name: made.machine for name, made in machines.items()},
+            {name: made.target for name, made in machines.items()},
+            tags.expires_s,
+            {name: made.ready_s for name, made in machines.items()},
+        )
+
+    async def _remove_surplus(
+        self, spec: RentalSpec, machines: Mapping[str, Launched], folder: RentalFolder, say: Say
+    ) -> None:
+        """Removes machines of this rental that nobody counts: hedges, replaced, made twice."""
+        kept = {made.machine.id for made in machines.values()}
+        for region in {group.region for group in spec.groups}:
+            for one in await self.calls.list(region, spec.name):
+                if one.kind is Kind.MACHINE and one.id not in kept:
+                    folder.note("delete", one.kind, region, ids=[one.id])
+                    say(f"{one} is not needed and is removed.")
+                    await self.calls.repeat(lambda one=one: self.provider.delete(one))  # type: ignore[misc]
+
+    async def _undo(self, folder: RentalFolder, error: BaseException, say: Say) -> None:
+        """Removes what was made before a failure; what stays is told with the failure."""
+        say(f"Removing what was made of {folder.name}.")
+        try:
+            swept = await self._sweep(folder, say)
+            swept.require_clean(f"nephoscope cloud sweep --run {folder.name}")
+        except RunFailed as failed:
+            raise RunFailed(f"{error} And: {failed.message}", failed.hint) from error
+        folder.remove()
+
+    def existing(self) -> list[Provisioned]:
+        """See `Provisioner.existing`: by the folders here and the tags in every region."""
+        known = {one.name: one for one in folders(self.root)}
+        found: dict[str, list[Resource]] = {}
+        for region in self.provider.regions():
+            for resource in self.provider.resources(region):
+                if resource.state is not State.GONE:
+                    found.setdefault(resource.tags.run, []).append(resource)
+        names = sorted(known.keys() | found.keys())
+        return [_provisioned(name, known.get(name), found.get(name, [])) for name in names]
+
+    def open(self, name: str) -> Rental:
+        """See `Provisioner.open`."""
+        folder = RentalFolder(name, self.root)
+        known = folder.read()
+        if known.get("phase") != UP:
+            raise UsageError(
+                f"No rental named {name} is up here.", "Run `nephoscope cloud list` to see them."
+            )
+        listed = {
+            resource.id: resource
+            for region in known["regions"]
+            for resource in self.provider.resources(region, name)
+            if isinstance(resource, Machine) and resource.state is State.READY
+        }
+        machines = {host: listed[id_] for host, id_ in known["hosts"].items() if id_ in listed}
+        if missing := [host for host in known["hosts"] if host not in machines]:
+            raise UsageError(
+                f"Rental {name} is broken: {', '.join(missing)} no longer runs.",
+                f"Remove it with `nephoscope cloud down {name}`, then create it again.",
+            )
+        hosts = {host: target_of(host, one, folder) for host, one in machines.items()}
+        return Rental(name, machines, hosts, known["expires_s"])
+
+    async def remove(self, name: str) -> Swept:
+        """See `Provisioner.remove`: until a listing confirms it."""
+        folder = RentalFolder(name, self.root)
+        self._held.pop(name, ExitStack()).close()
+        with folder.holding():
+            swept = await self._sweep(folder, lambda line: None)
+            swept.require_clean(f"nephoscope cloud down {name}")
+            folder.remove()
+        return swept
+
+    async def renew(self, rental: Rental, lease_s: float) -> None:
+        """Moves the end of the machines' lease, never beyond what was quoted."""
+        left_s = min(lease_s, rental.expires_s - time.time())
+        command = ["sh", "-c", user_data.renewal(max(int(left_s), 0))]
+
+        async def one(record: TargetRecord) -> None:
+            target = record.make()
+            try:
+                await target.open()
+                await target.command(command)
+            finally:
+                await target.close()
+
+        await together(*(one(record) for record in rental.hosts.values()))
+
+    async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
+        known = folder.read()
+        began = folder.last_create_s()
+        # Without a folder here it may be anywhere; with one, where something was asked for.
+        regions: Iterable[str] = {one.region for one in folder.intents() if one.what == "create"}
+        if not known:
+            regions = await self.calls.repeat(self.provider.regions)
+        settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
+        return await sweep(
+            self.calls,
+            regions,
+            run=folder.name,
+            wanted=lambda resource: resource.tags.run == folder.name,
+            settled_s=settled_s,
+            say=say,
+        )
+
+
+def own_name() -> str:
+    """Returns the owner of what this user rents from this machine, a word for tags."""
+    text = f"{getpass.getuser()}-{socket.gethostname()}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:60].strip("-") or "somebody"
+
+
+def _tags(spec: RentalSpec, expires_s: int) -> Tags:
+    return Tags(spec.name, spec.owner or own_name(), expires_s)
+
+
+def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "owner": spec.owner or own_name(),
+        "expires_s": expires_s,
+        "regions": sorted({group.region for group in spec.groups}),
+        "phase": COMING_UP,
+        "since": time.time(),
+        "is_kept": spec.is_kept,
+        "pid": os.getpid(),
+    }
+
+
+def _provisioned(name: str, folder: RentalFolder | None, found: Sequence[Resource]) -> Provisioned:
+    known = folder.read() if folder is not None else {}
+    machines = [one for one in found if one.kind is Kind.MACHINE]
+    since = known.get("since") or min(
+        (one.created_s for one in found if one.created_s is not None), default=None
+    )
+    by_id = {id_: host for host, id_ in known.get("hosts", {}).items()}
+    hosts = tuple(sorted(by_id.get(one.id, one.name or one.id) for one in machines))
+    if folder is not None and known.get("phase") == UP:
+        running = {one.id for one in machines if one.state is State.READY}
+        lost = [host for id_, host in by_id.items() if id_ not in running]
+        problem = f"{', '.join(lost)} no longer runs" if lost else ""
+        return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
+    if folder is not None and folder.is_held():
+        return Provisioned(name, COMING_UP, hosts, since)
+    left = f"{plural(len(found), 'resource')} left" if found else "nothing of it is left"
+    expired = [one for one in found if one.tags.expires_s < time.time()]
+    return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
+
+
+def login_network(text: str, endpoint: str) -> str:
+    """Returns the network that may log in, as CIDR; by default this machine's own address.
+
+    Raises UsageError where the cloud would see another address than this machine's own.
+    """
+    if text:
+        try:
+            return str(ip_network(text, strict=False))
+        except ValueError:
+            raise UsageError(
+                f"'{text}' is no network.", "Write an address such as 203.0.113.7/32."
+            ) from None
+    # The address of a cloud whose endpoint is not given is public; nothing is sent to this one.
+    address = ip_address(_own_address_toward(urlsplit(endpoint).hostname or "1.1.1.1"))
+    if endpoint or address.is_global:
+        return f"{address}/{address.max_prefixlen}"
+    raise UsageError(
+        f"This machine's own address {address} is private, so the cloud sees another one.",
+        "Give the public address as --login-from ADDRESS/32.",
+    )
+
+
+def _own_address_toward(host: str) -> str:
+    """Returns the local address of packets to a host; connecting a datagram socket sends none."""
+    try:
+        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
+            host, 443, type=socket.SOCK_DGRAM
+        )
+        with socket.socket(family, kind, protocol) as own:
+            own.connect(address)
+            return str(own.getsockname()[0])
+    except OSError as error:
+        raise UsageError(
+            f"This machine has no way to {host}: {words_of(error)}.",
+            "Check the endpoint and the network.",
+        ) from None
+
+
+def _write_private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)

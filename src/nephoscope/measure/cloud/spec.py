@@ -1,0 +1,64 @@
+"""What is to be rented: groups of machines of one cloud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nephoscope.measure.cloud.model import Market
+
+BOOT_S = 600.0
+"""Longest time from the call that makes a machine to its first login."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineGroup:
+    """Machines of one kind in a rental.
+
+    name: of its machines, which are called name-1, name-2, …; of a single one without the number.
+    at_least: fewer are worth nothing; None for all. hedge: how many more are launched, of which the
+    first `count` that are ready are kept.
+    """
+
+    name: str
+    region: str
+    type: str
+    image: str
+    zone: str = ""
+    market: Market = "on demand"
+    count: int = 1
+    at_least: int | None = None
+    hedge: int = 0
+    disk_bytes: int | None = None
+    network: str = ""
+    placement_group: str = ""
+
+    def hosts(self) -> list[str]:
+        """Returns the names of its machines."""
+        if self.count == 1:
+            return [self.name]
+        return [f"{self.name}-{number + 1}" for number in range(self.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class RentalSpec:
+    """What is to be rented.
+
+    hours: after which the machines end by themselves, whatever becomes of the controller; the price
+    is quoted for them. lease_s: how long they live without a renewal; at most `hours`. login_from:
+    the network (CIDR) from which logins are let in; '' for the controller's own address. boot_s:
+    longest time from the call to the first login. replace: how often a machine that fails or never
+    answers is replaced. contact: whether each machine is logged in to.
+    """
+
+    name: str
+    groups: tuple[MachineGroup, ...]
+    hours: float
+    lease_s: float = 900.0
+    owner: str = ""
+    login_from: str = ""
+    boot_s: float = BOOT_S
+    replace: int = 1
+    contact: bool = True
+    accept_unknown_price: bool = False
+    is_kept: bool = False
+    """It stays when the process that made it ends, until its lease does."""

@@ -1,0 +1,131 @@
+"""Kind `rented`: machines that a run rents from a cloud, measures and removes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from nephoscope.core.errors import UsageError
+from nephoscope.core.reading.fields import Count
+from nephoscope.measure.targets.kinds.record import (
+    ROUTED,
+    SideEffect,
+    TargetRecord,
+    Traits,
+    as_name,
+)
+
+if TYPE_CHECKING:
+    from nephoscope.measure.targets.probe.target import Target
+
+_VARIED = ("provider", "region", "zone", "type", "image", "market")
+"""Keys that may have several values: each combination is a target of its own."""
+
+_MarketName = Literal["on demand", "spot"]
+
+
+def _one_or_more(**item: Any) -> tuple[BeforeValidator, Any, WithJsonSchema]:
+    """Returns what makes a field of one text, or of several. item: the JSON schema of one."""
+    one = {"type": "string", **item}
+    schema = {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
+    return (
+        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+        Field(min_length=1, max_length=16),
+        WithJsonSchema(schema),
+    )
+
+
+_Texts = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], *_one_or_more()]
+
+
+class RentedRecord(TargetRecord):
+    """Machines of one kind, rented for the run; a list in a key makes one target per value."""
+
+    model_config = ConfigDict(title="RentedTarget")
+
+    form: ClassVar[str] = "rented:PROVIDER/REGION/TYPE/IMAGE"
+
+    kind: Literal["rented"] = Field(default="rented", description="How the machine is reached.")
+    provider: _Texts = Field(description="Cloud: ec2, openstack, libvirt, lxd, kubernetes, ….")
+    region: _Texts = Field(description="Region, by the cloud's name.")
+    zone: _Texts = Field(
+        default=("any",), description="Zone of the region; `any` for the cloud's choice."
+    )
+    type: _Texts = Field(description="Type of the machine, by the cloud's name.")
+    image: _Texts = Field(description="Image that it boots, by id or name.")
+    market: Annotated[tuple[_MarketName, ...], *_one_or_more(enum=["on demand", "spot"])] = Field(
+        default=("on demand",), description="`on demand` or `spot`."
+    )
+    count: Annotated[Count, Field(ge=1, le=64)] = Field(
+        default=1, description="Number of machines; each becomes a target NAME-1, NAME-2, …."
+    )
+    endpoint: str = Field(default="", description="Address of the API, else the provider's own.")
+    profile: str = Field(
+        default="",
+        description="Name of the credentials where the provider's own tools keep them: an AWS "
+        "profile, an entry of clouds.yaml, a context of a kubeconfig.",
+    )
+    network: str = Field(default="", description="Network of the machine, else the default.")
+    login_from: str = Field(
+        default="",
+        description="Network (CIDR) from which logins are let in; this machine's own address when "
+        "absent.",
+    )
+
+    @classmethod
+    def from_text(cls, rest: str) -> Self | None:
+        """See `TargetRecord.from_text`."""
+        parts = rest.split("/", 3)
+        if len(parts) < 4 or not all(parts):
+            return None
+        provider, region, type_, image = ((part,) for part in parts)
+        return cls(
+            name=as_name(parts[2]), provider=provider, region=region, type=type_, image=image
+        )
+
+    def each(self) -> Iterator[Self]:
+        """See `TargetRecord.each`: one for each combination of values, and for each machine."""
+        values = [getattr(self, key) for key in _VARIED]
+        varied = [key for key, several in zip(_VARIED, values, strict=True) if len(several) > 1]
+        for chosen in product(*values):
+            one: dict[str, Any] = dict(zip(_VARIED, chosen, strict=True))
+            parts = [self.name, *(as_name(one[key]) for key in varied)]
+            for number in range(self.count):
+                name = "-".join([*parts, *([str(number + 1)] if self.count > 1 else [])])
+                single = {key: (value,) for key, value in one.items()}
+                yield self.model_copy(update={"name": name, "count": 1, **single})
+
+    def traits(self) -> Traits:
+        """See `TargetRecord.traits`."""
+        return Traits(
+            machine=f"rented:{self.name}",
+            place=f"rented:{self.name}",
+            listens_on=ROUTED,
+            sends_to=frozenset({ROUTED}),
+            provisioned=True,
+        )
+
+    def make(self) -> Target:
+        """See `TargetRecord.make`: only a run that has rented it can. Raises UsageError."""
+        raise UsageError(
+            f"Target {self.name} is of kind rented, and nothing was rented for it.",
+            "Measure it with `nephoscope run` or `nephoscope bench`, which rent it first.",
+        )
+
+    def side_effects(self, lab: str) -> Iterator[SideEffect]:
+        """See `TargetRecord.side_effects`."""
+        zone = "" if self.zone[0] == "any" else f" ({self.zone[0]})"
+        where = f"{self.provider[0]} {self.region[0]}{zone}"
+        yield SideEffect(
+            "rented machine",
+            f"{self.type[0]}, {self.market[0]}, in {where}",
+            f"target {self.name}: rented for the run, removed after it",
+        )
+        yield SideEffect(
+            "cloud resources",
+            f"a key pair and a security group in {where}",
+            "one login for the run, from this machine only; removed after it",
+        )

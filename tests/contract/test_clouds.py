@@ -1,0 +1,394 @@
+"""One suite over every provider of rented machines; see `Provider`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from nephoscope.measure.cloud.calls import CloudCalls
+from nephoscope.measure.cloud.model import (
+    Action,
+    KeyPairRequest,
+    Kind,
+    Machine,
+    MachineRequest,
+    Resource,
+    SecurityGroupRequest,
+    SnapshotRequest,
+    State,
+    Tags,
+    VolumeRequest,
+)
+from nephoscope.measure.cloud.provider import Cause, CloudError, Provider
+from nephoscope.measure.cloud.sweep import sweep
+
+from .cloud_cases import CLOUDS, CloudCase
+from .toy_cloud import ToyCloud
+
+TESTS = (
+    "account",
+    "names",
+    "unknown_names",
+    "machine",
+    "same_token",
+    "count",
+    "impossible",
+    "key_pair",
+    "firewall",
+    "volume",
+    "snapshot",
+    "stop_and_start",
+    "reboot",
+    "resize",
+    "console",
+    "extend",
+    "paging",
+    "wrong_credentials",
+    "no_answer",
+    "sweep",
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test over every cloud, but for what the table says is not exercised."""
+    if "case" not in metafunc.fixturenames:
+        return
+    test = metafunc.function.__name__.removeprefix("test_")
+    names = [
+        pytest.param(name, marks=[pytest.mark.slow] if line.slow else [])
+        for name, line in CLOUDS.items()
+        if not {test, "all"} & line.not_exercised.keys()
+    ]
+    metafunc.parametrize("case", names, indirect=True)
+
+
+@pytest.fixture
+def cloud_toy(tmp_path: Path) -> CloudCase:
+    return CloudCase(
+        lambda: ToyCloud(tmp_path),
+        region="east",
+        type="small",
+        image="plain",
+        zone="east-a",
+        other_type="large",
+        impossible=lambda request: replace(request, count=1000, at_least=1000),
+    )
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> CloudCase:
+    found: CloudCase = request.getfixturevalue(f"cloud_{request.param}")
+    return found
+
+
+@pytest.fixture
+def cloud(case: CloudCase) -> Provider:
+    return case.open()
+
+
+@pytest.fixture
+def tags(case: CloudCase, cloud: Provider) -> Iterator[Tags]:
+    """Tags of this test; whatever carries them goes."""
+    made = Tags(f"c{secrets.token_hex(4)}", "contract", int(time.time()) + 3600, token())
+    yield made
+    clear(cloud, case, made)
+
+
+def token() -> str:
+    return secrets.token_hex(16)
+
+
+def clear(cloud: Provider, case: CloudCase, tags: Tags) -> None:
+    swept = asyncio.run(
+        sweep(
+            CloudCalls(cloud),
+            (case.region,),
+            run=tags.run,
+            wanted=lambda one: True,
+            settled_s=0.0,
+            say=lambda line: None,
+            patience_s=120,
+        )
+    )
+    assert swept.is_clean, swept
+
+
+def request_of(case: CloudCase, cloud: Provider, tags: Tags, count: int = 1) -> MachineRequest:
+    return MachineRequest(
+        case.region,
+        case.type,
+        cloud.image(case.region, case.image),
+        tags,
+        zone=case.zone,
+        count=count,
+        at_least=count,
+        network=case.network,
+        user_data="#!/bin/sh\n" if cloud.traits.user_data else "",
+        name="contract",
+    )
+
+
+def listed(cloud: Provider, case: CloudCase, tags: Tags, kind: Kind) -> list[Resource]:
+    found = cloud.resources(case.region, tags.run)
+    return [one for one in found if one.kind is kind and one.state is not State.GONE]
+
+
+def until_state(
+    cloud: Provider, case: CloudCase, tags: Tags, *states: State, count: int = 1
+) -> list[Machine]:
+    """Waits until so many machines are in one of the states; 'gone' is not being listed."""
+    until = time.monotonic() + case.ready_s
+    while True:
+        found = [one for one in listed(cloud, case, tags, Kind.MACHINE) if isinstance(one, Machine)]
+        if len([one for one in found if one.state in states]) >= count:
+            return found
+        if State.GONE in states and not found:
+            return []
+        assert time.monotonic() < until, found
+        time.sleep(0.1)
+
+
+def ready(cloud: Provider, case: CloudCase, tags: Tags, count: int = 1) -> list[Machine]:
+    cloud.create(request_of(case, cloud, tags, count))
+    return until_state(cloud, case, tags, State.READY, count=count)
+
+
+def refused(call: object) -> CloudError:
+    with pytest.raises(CloudError) as caught:
+        call()  # type: ignore[operator]
+    assert "\n" not in str(caught.value)
+    assert len(caught.value.message) < 500
+    return caught.value
+
+
+def public_key() -> str:
+    return asyncssh.generate_private_key("ssh-ed25519").export_public_key("openssh").decode()
+
+
+def test_account(case: CloudCase, cloud: Provider) -> None:
+    account = cloud.account()
+    assert account.id
+    for used, limit in account.quotas.values():
+        assert used is None or used >= 0
+        assert limit is None or limit >= 0
+
+
+def test_names(case: CloudCase, cloud: Provider) -> None:
+    assert case.region in cloud.regions()
+    zones = cloud.zones(case.region)
+    assert not case.zone or case.zone in zones
+    types = {one.name: one for one in cloud.types(case.region)}
+    assert types[case.type].vcpus > 0
+    assert types[case.type].memory_bytes > 0
+    assert cloud.image(case.region, case.image)
+
+
+def test_unknown_names(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    assert refused(lambda: cloud.image(case.region, "no-such-image")).cause is Cause.UNKNOWN
+    wrong = replace(request_of(case, cloud, tags), type="no-such-type")
+    assert refused(lambda: cloud.create(wrong)).cause in (Cause.UNKNOWN, Cause.REFUSED)
+    assert listed(cloud, case, tags, Kind.MACHINE) == []
+
+
+def test_machine(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """Made, found by its tags and by no others', ready, gone; a second removal is no error."""
+    (made,) = cloud.create(request_of(case, cloud, tags))
+    (machine,) = until_state(cloud, case, tags, State.READY)
+    assert (machine.id, machine.kind, machine.region) == (made.id, Kind.MACHINE, case.region)
+    assert (machine.tags.run, machine.tags.owner) == (tags.run, tags.owner)
+    assert machine.tags.expires_s == tags.expires_s
+    assert machine.type == case.type
+    everything = [one.id for one in cloud.resources(case.region)]
+    assert made.id in everything
+    assert cloud.resources(case.region, "another-run") == []
+    cloud.delete(machine)
+    until_state(cloud, case, tags, State.GONE)
+    cloud.delete(machine)
+
+
+def test_same_token(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """Where the cloud knows tokens, a repeated call returns what the first one made."""
+    request = request_of(case, cloud, tags)
+    first = cloud.create(request)
+    if cloud.traits.tokens:
+        assert [one.id for one in cloud.create(request)] == [one.id for one in first]
+        assert len(until_state(cloud, case, tags, State.READY)) == 1
+    machines = until_state(cloud, case, tags, State.READY)
+    assert {one.tags.token for one in machines} == {tags.token}
+    other = replace(request, tags=replace(tags, token=token()))
+    cloud.create(other)
+    assert len(until_state(cloud, case, tags, State.READY, count=2)) == 2
+
+
+def test_count(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    made = cloud.create(request_of(case, cloud, tags, 3))
+    machines = until_state(cloud, case, tags, State.READY, count=3)
+    assert sorted(one.id for one in machines) == sorted(one.id for one in made)
+    assert len(made) == 3
+
+
+def test_impossible(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """More than there is: a refusal with a cause, or machines that fail; and nothing stays."""
+    assert case.impossible is not None
+    request = case.impossible(request_of(case, cloud, tags))
+    refusal = None
+    try:
+        cloud.create(request)
+    except CloudError as error:
+        refusal = error
+    if refusal is None:
+        failed = until_state(cloud, case, tags, State.FAILED)
+        assert any(one.problem for one in failed)
+        return
+    assert refusal.cause in (Cause.QUOTA, Cause.CAPACITY)
+    assert "\n" not in str(refusal)
+    assert listed(cloud, case, tags, Kind.MACHINE) == []
+
+
+def test_key_pair(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    (made,) = cloud.create(KeyPairRequest(case.region, tags, public_key()))
+    (found,) = listed(cloud, case, tags, Kind.KEY_PAIR)
+    assert (found.id, found.tags.run) == (made.id, tags.run)
+    cloud.delete(made)
+    assert listed(cloud, case, tags, Kind.KEY_PAIR) == []
+    cloud.delete(made)
+
+
+def test_firewall(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """A machine uses it, so that it goes after the machine."""
+    (made,) = cloud.create(
+        SecurityGroupRequest(case.region, tags, "192.0.2.7/32", network=case.network)
+    )
+    (found,) = listed(cloud, case, tags, Kind.SECURITY_GROUP)
+    assert (found.id, found.tags.run) == (made.id, tags.run)
+    cloud.create(replace(request_of(case, cloud, tags), security_group=made.id))
+    until_state(cloud, case, tags, State.READY)
+    clear(cloud, case, tags)
+    assert cloud.resources(case.region, tags.run) == [] or not listed(
+        cloud, case, tags, Kind.SECURITY_GROUP
+    )
+    cloud.delete(made)
+
+
+def test_volume(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    (machine,) = ready(cloud, case, tags)
+    request = VolumeRequest(case.region, case.zone, replace(tags, token=token()), 1 << 30)
+    (made,) = cloud.create(request)
+    until = time.monotonic() + case.ready_s
+    while {one.state for one in listed(cloud, case, tags, Kind.VOLUME) if one.id == made.id} != {
+        State.READY
+    }:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    cloud.attach(machine, made)
+    cloud.detach(made)
+    clear(cloud, case, tags)
+    assert listed(cloud, case, tags, Kind.VOLUME) == []
+
+
+def test_snapshot(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    request = VolumeRequest(case.region, case.zone, replace(tags, token=token()), 1 << 30)
+    (volume,) = cloud.create(request)
+    (made,) = cloud.create(SnapshotRequest(case.region, replace(tags, token=token()), volume.id))
+    assert [one.id for one in listed(cloud, case, tags, made.kind)] == [made.id]
+    clear(cloud, case, tags)
+    assert listed(cloud, case, tags, made.kind) == []
+
+
+def test_stop_and_start(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    assert {Action.STOP, Action.START} <= cloud.traits.actions
+    (machine,) = ready(cloud, case, tags)
+    cloud.act(machine, Action.STOP)
+    until_state(cloud, case, tags, State.STOPPED)
+    cloud.act(machine, Action.START)
+    (again,) = until_state(cloud, case, tags, State.READY)
+    assert again.id == machine.id
+
+
+def test_reboot(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    assert Action.REBOOT in cloud.traits.actions
+    (machine,) = ready(cloud, case, tags)
+    cloud.act(machine, Action.REBOOT)
+    (again,) = until_state(cloud, case, tags, State.READY)
+    assert again.id == machine.id
+
+
+def test_resize(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    assert Action.RESIZE in cloud.traits.actions
+    (machine,) = ready(cloud, case, tags)
+    cloud.act(machine, Action.STOP)
+    until_state(cloud, case, tags, State.STOPPED)
+    cloud.act(machine, Action.RESIZE, case.other_type)
+    cloud.act(machine, Action.START)
+    until = time.monotonic() + case.ready_s
+    while [one.type for one in until_state(cloud, case, tags, State.READY)] != [case.other_type]:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_console(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    (machine,) = ready(cloud, case, tags)
+    assert isinstance(cloud.console(machine), str)
+
+
+def test_extend(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    (machine,) = ready(cloud, case, tags)
+    cloud.extend(machine, tags.expires_s + 600)
+    (again,) = until_state(cloud, case, tags, State.READY)
+    assert again.tags.expires_s == tags.expires_s + 600
+    assert again.tags.run == tags.run
+
+
+def test_paging(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """What lies on a second page is found too."""
+    assert case.page
+    made = cloud.create(request_of(case, cloud, tags, case.page + 1))
+    machines = until_state(cloud, case, tags, State.READY, count=case.page + 1)
+    assert len(machines) == len(made) == case.page + 1
+
+
+def test_wrong_credentials(case: CloudCase, cloud: Provider) -> None:
+    assert case.wrong is not None
+    wrong = case.wrong
+    error = refused(lambda: wrong().account())
+    assert error.cause is Cause.CREDENTIALS
+    assert error.hint
+    assert not case.secret or case.secret not in f"{error}{error.__cause__!r}"
+
+
+def test_no_answer(case: CloudCase) -> None:
+    assert case.down is not None
+    down = case.down
+    began = time.monotonic()
+    assert refused(lambda: down().account()).cause in (Cause.UNREACHABLE, Cause.UNANSWERED)
+    assert time.monotonic() - began < 40
+
+
+def test_sweep(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """Everything that a rental makes goes, in an order that the cloud takes."""
+    kinds = cloud.traits.kinds
+    more: dict[str, str] = {}
+    if Kind.KEY_PAIR in kinds:
+        more["key_pair"] = cloud.create(KeyPairRequest(case.region, tags, public_key()))[0].id
+    if Kind.SECURITY_GROUP in kinds:
+        group = SecurityGroupRequest(case.region, tags, "192.0.2.7/32", network=case.network)
+        more["security_group"] = cloud.create(group)[0].id
+    cloud.create(replace(request_of(case, cloud, tags, 2), **more))
+    clear(cloud, case, tags)
+    left = cloud.resources(case.region, tags.run)
+    assert [one for one in left if one.state is not State.GONE] == []
+
+
+def test_each_cell_is_exercised_or_has_a_reason() -> None:
+    made = [name for name in globals() if name.startswith("test_")]
+    assert [f"test_{test}" for test in TESTS] == made[: len(TESTS)]
+    for name, line in CLOUDS.items():
+        assert set(line.not_exercised) <= {*TESTS, "all"}, name
+        assert all(len(reason) > 10 for reason in line.not_exercised.values())
