@@ -31,7 +31,7 @@ CLONE_NEWNET = 0x40000000
 
 @dataclass(frozen=True)
 class Room:
-    """A running room. pid: of its first process, as this machine numbers it; log: what that says."""
+    """A running room. pid: of its first process, as this machine numbers it; log: what it says."""
 
     pid: int
     log: Path

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tests.clouds import lxd
+
 from nephoscope.measure.cloud.model import MachineRequest
 from nephoscope.measure.cloud.provider import Provider
 
@@ -40,10 +42,12 @@ class CloudCase:
 
 @dataclass(frozen=True)
 class CloudLine:
-    """A line of the table. slow: a real control plane, for `make test-all`. not_exercised: test of
-    the suite -> why it does not run for this cloud; 'all' stands for every test."""
+    """A line of the table. slow: a real control plane, for `make test-all`. programs: of
+    tests/tools.py, that it needs. not_exercised: test of the suite -> why it does not run for this
+    cloud; 'all' stands for every test."""
 
     slow: bool = False
+    programs: tuple[str, ...] = ()
     not_exercised: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -55,5 +59,16 @@ CLOUDS: dict[str, CloudLine] = {
             "no_answer": "the toy is a folder",
             "paging": "the toy lists everything at once",
         }
+    ),
+    "lxd": CloudLine(
+        slow=True,
+        programs=lxd.PROGRAMS,
+        not_exercised={
+            "key_pair": "programs are started by the API, so that nobody logs in",
+            "firewall": "nothing on the network has to reach an instance",
+            "paging": "the API lists everything at once",
+            "wrong_credentials": "the socket knows its user by the kernel; a server on the "
+            "network would need a second machine to be refused",
+        },
     ),
 }

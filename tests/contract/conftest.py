@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests import sshd
+from tests.clouds import lxd
 from tests.hardware import Feature, lacking
 from tests.tools import fixture_needs
 
 from nephoscope.core.errors import Lacking
+from nephoscope.measure.cloud.provider import CloudSettings, Provider
+from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.targets import KINDS, parse
 from nephoscope.measure.targets.kinds.lab import LabRecord
 from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.sim import SimRecord
 from nephoscope.measure.targets.probe.target import Target
 
+from .cloud_cases import CloudCase
 from .toy_kind import ToyRecord
 
 Factory = Callable[[], Target]
@@ -127,3 +132,28 @@ def _host(platform: str) -> Iterator[Factory]:
         yield lambda: LabRecord(name="inside", lab=name, host="a").make()
     finally:
         asyncio.run(LABS.remove(name))
+
+
+@pytest.fixture(scope="session")
+def lxd_server() -> Iterator[lxd.LxdServer]:
+    """A real LXD in a root and a network of its own."""
+    with lxd.running() as server:
+        yield server
+
+
+@pytest.fixture
+def cloud_lxd(lxd_server: lxd.LxdServer) -> CloudCase:
+    def at(socket: str) -> Provider:
+        return open_provider(CloudSettings("lxd", socket))
+
+    return CloudCase(
+        lambda: at(lxd_server.socket),
+        region=lxd.PROJECT,
+        type="1cpu-128mib",
+        image=lxd.IMAGE,
+        other_type="2cpu-256mib",
+        impossible=lambda request: replace(
+            request, count=lxd.INSTANCES + 1, at_least=lxd.INSTANCES + 1
+        ),
+        down=lambda: at("/nonexistent/unix.socket"),
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
+from tests.tools import needs
 
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.model import (
@@ -62,7 +63,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     test = metafunc.function.__name__.removeprefix("test_")
     names = [
-        pytest.param(name, marks=[pytest.mark.slow] if line.slow else [])
+        pytest.param(
+            name,
+            marks=[
+                *([pytest.mark.slow] if line.slow else []),
+                *([needs(*line.programs)] if line.programs else []),
+            ],
+        )
         for name, line in CLOUDS.items()
         if not {test, "all"} & line.not_exercised.keys()
     ]

@@ -19,6 +19,8 @@ from nephoscope.measure.targets.exec.rest import RestServer
 PROGRAMS = ("mmdebstrap", "ip", "setpriv", *busybox.PROGRAMS)
 PACKAGES = ("lxd", "dnsmasq-base", "iproute2", "kmod", "nftables")
 IMAGE = "busybox"
+PROJECT, INSTANCES = "bounded", 4
+"""A project, and how many instances it may have."""
 SOCKET = "/var/lib/lxd/unix.socket"
 START = Path(__file__).with_name("start.sh")
 

@@ -16,6 +16,7 @@ profiles:
       root: {type: disk, path: /, pool: default}
       eth0: {type: nic, network: lxdbr0, name: eth0}
 PRESEED
+lxc project create bounded -c features.images=false -c features.profiles=false -c limits.instances=4
 touch /run/ready
 # It takes over the children of others, and must not end.
 while :; do sleep 3600 & wait $!; done

@@ -26,7 +26,9 @@ class ProviderEntry:
     library: str = ""
 
 
-PROVIDERS: dict[str, ProviderEntry] = {}
+PROVIDERS: dict[str, ProviderEntry] = {
+    "lxd": ProviderEntry("lxd", "LXD or Incus"),
+}
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
 

@@ -148,8 +148,9 @@ class InstanceChannel(ExecChannel):
     async def _reach(self, timeout_s: float) -> None:
         found = await self._call("GET", f"/instances/{self._instance}")
         if found.get("status") != "Running":
+            status = str(found.get("status")).lower()
             raise TargetError(
-                f"{self.name}: the instance {self._instance} is {str(found.get('status')).lower()}.",
+                f"{self.name}: the instance {self._instance} is {status}.",
                 f"Start it: `lxc start {self._instance}`.",
             )
 
