@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.clouds import lxd
+from tests.clouds import kubernetes, lxd
 
 from nephoscope.measure.cloud.model import MachineRequest
 from nephoscope.measure.cloud.provider import Provider
@@ -59,6 +59,21 @@ CLOUDS: dict[str, CloudLine] = {
             "no_answer": "the toy is a folder",
             "paging": "the toy lists everything at once",
         }
+    ),
+    "kubernetes": CloudLine(
+        slow=True,
+        programs=kubernetes.PROGRAMS,
+        not_exercised={
+            "key_pair": "programs are started by the API, so that nobody logs in",
+            "firewall": "nothing on the network has to reach a pod",
+            "volume": "a pod that runs takes no volume",
+            "snapshot": "a pod has no disk of its own",
+            "stop_and_start": "a pod that ended does not come back",
+            "reboot": "a pod that ended does not come back",
+            "resize": "the limits of a pod are those of its creation",
+            "paging": "a page has 500 pods, more than a node takes; tests/measure/cloud has it "
+            "with smaller pages",
+        },
     ),
     "lxd": CloudLine(
         slow=True,

@@ -24,6 +24,9 @@ PACKAGES = (
     *("etcd-server", "containerd", "runc", "containernetworking-plugins", "iproute2", "iptables"),
 )
 IMAGE = "nephoscope.test/busybox:1"
+NAMESPACE, PODS = "bounded", 5
+"""A namespace, and how many pods its quota grants."""
+ZONE = "rack-1"
 API_PORT = 6443
 TOKEN = "token-of-the-cluster-of-the-tests"
 """Of a user without rights but those that a test gives it."""
@@ -66,6 +69,7 @@ def running(folder: Path) -> Iterator[Cluster]:
         config.chmod(0o600)
         cluster = Cluster(made, port, config)
         made.until(lambda: _ready(cluster))
+        _add_namespace(cluster)
         yield cluster
 
 
@@ -102,6 +106,21 @@ def _ready(cluster: Cluster) -> bool:
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     account = server.request("GET", "/api/v1/namespaces/default/serviceaccounts/default")
     return ready and account.good
+
+
+def _add_namespace(cluster: Cluster) -> None:
+    from nephoscope.measure.targets.exec.kubernetes import connect
+
+    server = connect(str(cluster.kubeconfig)).server
+    space = {"metadata": {"name": NAMESPACE}}
+    assert server.request("POST", "/api/v1/namespaces", space).good
+    quota = {"metadata": {"name": "pods"}, "spec": {"hard": {"pods": str(PODS)}}}
+    path = f"/api/v1/namespaces/{NAMESPACE}"
+    assert server.request("POST", f"{path}/resourcequotas", quota).good
+    # The quota counts from when its controller has seen it.
+    found = f"{path}/resourcequotas/pods"
+    cluster.room.until(lambda: server.request("GET", found).document.get("status", {}).get("used"))
+    cluster.room.until(lambda: server.request("GET", f"{path}/serviceaccounts/default").good)
 
 
 def _files(issued: Certificates) -> dict[str, bytes]:
