@@ -60,6 +60,19 @@ CLOUDS: dict[str, CloudLine] = {
             "paging": "the toy lists everything at once",
         }
     ),
+    "hosts": CloudLine(
+        not_exercised={
+            "key_pair": "existing hosts have their own logins",
+            "firewall": "existing hosts have their own networks",
+            "volume": "no volume is attached to existing hosts",
+            "snapshot": "no volume is attached to existing hosts",
+            "stop_and_start": "hosts of others are left as they are",
+            "reboot": "hosts of others are left as they are",
+            "resize": "hosts of others are left as they are",
+            "paging": "the list is read whole",
+            "wrong_credentials": "the first login asks for them, not the list",
+        },
+    ),
     "kubernetes": CloudLine(
         slow=True,
         programs=kubernetes.PROGRAMS,

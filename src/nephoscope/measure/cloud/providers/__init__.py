@@ -29,6 +29,7 @@ class ProviderEntry:
 PROVIDERS: dict[str, ProviderEntry] = {
     "kubernetes": ProviderEntry("kubernetes", "Kubernetes"),
     "lxd": ProviderEntry("lxd", "LXD or Incus"),
+    "hosts": ProviderEntry("hosts", "existing hosts"),
 }
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
