@@ -51,6 +51,16 @@ class CloudLine:
     not_exercised: Mapping[str, str] = field(default_factory=dict)
 
 
+_LIBCLOUD = {
+    "key_pair": "the login is in the user data",
+    "firewall": "the account's own network is used",
+    "volume": "only machines are made over Libcloud",
+    "snapshot": "only machines are made over Libcloud",
+    "stop_and_start": "Libcloud's drivers have it for some clouds only",
+    "resize": "Libcloud's drivers have it for some clouds only",
+    "extend": "the expiry is in the name of a machine, which stays",
+}
+
 CLOUDS: dict[str, CloudLine] = {
     "toy": CloudLine(
         not_exercised={
@@ -59,6 +69,15 @@ CLOUDS: dict[str, CloudLine] = {
             "no_answer": "the toy is a folder",
             "paging": "the toy lists everything at once",
         }
+    ),
+    "cloudstack": CloudLine(not_exercised=_LIBCLOUD),
+    "opennebula": CloudLine(
+        not_exercised={**_LIBCLOUD, "paging": "its service lists everything at once"}
+    ),
+    "azure": CloudLine(not_exercised={"all": "there is no double of its resource manager here"}),
+    "google": CloudLine(not_exercised={"all": "there is no double of Compute Engine here"}),
+    "rackspace": CloudLine(
+        not_exercised={"all": "it is OpenStack, which has a line of its own, behind its own login"}
     ),
     "hosts": CloudLine(
         not_exercised={

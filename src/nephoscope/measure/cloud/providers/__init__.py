@@ -30,6 +30,11 @@ PROVIDERS: dict[str, ProviderEntry] = {
     "kubernetes": ProviderEntry("kubernetes", "Kubernetes"),
     "lxd": ProviderEntry("lxd", "LXD or Incus"),
     "hosts": ProviderEntry("hosts", "existing hosts"),
+    "azure": ProviderEntry("libcloud", "Azure", "libcloud", "libcloud"),
+    "google": ProviderEntry("libcloud", "Google", "libcloud", "libcloud"),
+    "opennebula": ProviderEntry("libcloud", "OpenNebula", "libcloud", "libcloud"),
+    "cloudstack": ProviderEntry("libcloud", "CloudStack", "libcloud", "libcloud"),
+    "rackspace": ProviderEntry("libcloud", "Rackspace", "libcloud", "libcloud"),
 }
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
