@@ -28,6 +28,7 @@ TOGETHER = frozenset(
     {
         "catalog",
         "cli",
+        "clouds",
         "contract",
         "core",
         "docs",

@@ -11,6 +11,7 @@ from nephoscope.features.advise.feature import ADVISE
 from nephoscope.features.balance.feature import BALANCE
 from nephoscope.features.census.feature import CENSUS
 from nephoscope.features.clients.feature import CLIENT_SERVER
+from nephoscope.features.cloud.feature import CLOUD
 from nephoscope.features.compaction.feature import COMPACTION
 from nephoscope.features.comparison.feature import COMPARISON
 from nephoscope.features.cost.feature import COST
@@ -54,6 +55,7 @@ FEATURES: tuple[Feature, ...] = (
     PROPERTIES,
     CENSUS,
     FLEET,
+    CLOUD,
     RANKING,
     SYSTEM_CALLS,
     BOOTS,

@@ -70,6 +70,7 @@ CLOUDS: dict[str, CloudLine] = {
             "paging": "the toy lists everything at once",
         }
     ),
+    "ec2": CloudLine(),
     "cloudstack": CloudLine(not_exercised=_LIBCLOUD),
     "opennebula": CloudLine(
         not_exercised={**_LIBCLOUD, "paging": "its service lists everything at once"}

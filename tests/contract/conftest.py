@@ -5,27 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests import sshd
-from tests.clouds import kubernetes, lxd
-from tests.clouds.libcloud import cloudstack, opennebula
+from tests.clouds.hosts_contract import cloud_hosts  # noqa: F401
+from tests.clouds.kubernetes.contract import cloud_kubernetes, kubernetes_cluster  # noqa: F401
+from tests.clouds.libcloud.contract import cloud_cloudstack, cloud_opennebula  # noqa: F401
+from tests.clouds.lxd.contract import cloud_lxd, lxd_server  # noqa: F401
+from tests.clouds.misbehaving.contract import (  # noqa: F401
+    _double_in_fast_time,
+    _opened_once,
+    cloud_ec2,
+)
 from tests.hardware import Feature, lacking
-from tests.sshd import free_port
 from tests.tools import fixture_needs
 
 from nephoscope.core.errors import Lacking
-from nephoscope.measure.cloud.provider import CloudSettings, Provider
-from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.targets import KINDS, parse
 from nephoscope.measure.targets.kinds.lab import LabRecord
 from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.sim import SimRecord
 from nephoscope.measure.targets.probe.target import Target
 
-from .cloud_cases import CloudCase
 from .toy_kind import ToyRecord
 
 Factory = Callable[[], Target]
@@ -134,135 +136,3 @@ def _host(platform: str) -> Iterator[Factory]:
         yield lambda: LabRecord(name="inside", lab=name, host="a").make()
     finally:
         asyncio.run(LABS.remove(name))
-
-
-@pytest.fixture(scope="session")
-def lxd_server() -> Iterator[lxd.LxdServer]:
-    """A real LXD in a root and a network of its own."""
-    with lxd.running() as server:
-        yield server
-
-
-@pytest.fixture
-def cloud_lxd(lxd_server: lxd.LxdServer) -> CloudCase:
-    def at(socket: str) -> Provider:
-        return open_provider(CloudSettings("lxd", socket))
-
-    return CloudCase(
-        lambda: at(lxd_server.socket),
-        region=lxd.PROJECT,
-        type="1cpu-128mib",
-        image=lxd.IMAGE,
-        other_type="2cpu-256mib",
-        impossible=lambda request: replace(
-            request, count=lxd.INSTANCES + 1, at_least=lxd.INSTANCES + 1
-        ),
-        down=lambda: at("/nonexistent/unix.socket"),
-    )
-
-
-@pytest.fixture(scope="session")
-def kubernetes_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kubernetes.Cluster]:
-    """A real Kubernetes with one node in a root and a network of its own."""
-    with kubernetes.running(tmp_path_factory.mktemp("kubernetes")) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cloud_kubernetes(kubernetes_cluster: kubernetes.Cluster, tmp_path: Path) -> CloudCase:
-    config = kubernetes_cluster.kubeconfig
-
-    def at(file: Path, context: str = "") -> Provider:
-        return open_provider(CloudSettings("kubernetes", str(file), context))
-
-    wrong, down = tmp_path / "wrong", tmp_path / "down"
-    wrong.write_text(config.read_text().replace(kubernetes.TOKEN, secret := "not-its-token-4711"))
-    down.write_text(config.read_text().replace(f":{kubernetes_cluster.port}", ":1"))
-    return CloudCase(
-        lambda: at(config),
-        region=kubernetes.NAMESPACE,
-        type="0.25cpu-64mib",
-        image=kubernetes.IMAGE,
-        zone=kubernetes.ZONE,
-        impossible=lambda request: replace(
-            request, count=kubernetes.PODS + 1, at_least=kubernetes.PODS + 1
-        ),
-        wrong=lambda: at(wrong, "token"),
-        secret=secret,
-        down=lambda: at(down),
-    )
-
-
-@pytest.fixture
-def cloud_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CloudCase:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    inventory = tmp_path / "hosts.ini"
-    lines = [f"web{n} ansible_host=127.0.0.{n} nephoscope_zone=rack-1" for n in range(1, 6)]
-    facts = ["[web:vars]", "ansible_processor_vcpus=2", "ansible_memtotal_mb=2048"]
-    inventory.write_text("\n".join(["[web]", *lines, *facts]))
-
-    def at(source: str) -> Provider:
-        return open_provider(CloudSettings("hosts", source))
-
-    return CloudCase(
-        lambda: at(str(inventory)),
-        region="hosts",
-        type="web",
-        image="installed",
-        zone="rack-1",
-        impossible=lambda request: replace(request, count=6, at_least=6),
-        down=lambda: at('["false"]'),
-    )
-
-
-@pytest.fixture
-def cloud_cloudstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudCase]:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    config = "[{}]\nendpoint = http://127.0.0.1:{}/client/api\nkey = {}\nsecret = {}\n"
-    with cloudstack.running() as double:
-        sections = (
-            ("good", double.port, cloudstack.SECRET),
-            ("bad", double.port, secret := "another-secret-4711"),
-            ("down", free_port(), cloudstack.SECRET),
-        )
-        texts = [
-            config.format(name, port, cloudstack.KEY, secret) for name, port, secret in sections
-        ]
-        (tmp_path / ".cloudstack.ini").write_text("".join(texts))
-        yield _of_libcloud("cloudstack", cloudstack.ZONE, cloudstack.LIMIT, secret, cloudstack.PAGE)
-
-
-@pytest.fixture
-def cloud_opennebula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudCase]:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    config = "[{}]\nendpoint = http://127.0.0.1:{}\nuser = {}\npassword = {}\n"
-    with opennebula.running() as double:
-        sections = (
-            ("good", double.port, opennebula.PASSWORD),
-            ("bad", double.port, secret := "another-password-4711"),
-            ("down", free_port(), opennebula.PASSWORD),
-        )
-        texts = [
-            config.format(name, port, opennebula.USER, password)
-            for name, port, password in sections
-        ]
-        (tmp_path / ".one").mkdir()
-        (tmp_path / ".one" / "occi.ini").write_text("".join(texts))
-        yield _of_libcloud("opennebula", "default", opennebula.LIMIT, secret)
-
-
-def _of_libcloud(provider: str, region: str, limit: int, secret: str, page: int = 0) -> CloudCase:
-    def at(section: str) -> Provider:
-        return open_provider(CloudSettings(provider, profile=section))
-
-    return CloudCase(
-        lambda: at("good"),
-        region=region,
-        type="small",
-        image="debian-12",
-        impossible=lambda request: replace(request, count=limit + 1, at_least=limit + 1),
-        wrong=lambda: at("bad"),
-        secret=secret,
-        down=lambda: at("down"),
-        page=page,
-    )

@@ -43,7 +43,7 @@ class Quote:
     """Price of machines before they are rented.
 
     per_h: of all of them together. once: paid whatever their time. step_h, minimum_h: billing
-    increment and minimum billed time, in hours.
+    increment and minimum billed time, in hours. machines: how many they are.
     """
 
     per_h: float
@@ -51,6 +51,7 @@ class Quote:
     once: float = 0.0
     step_h: float = 0.0
     minimum_h: float = 0.0
+    machines: int = 1
 
     def cost(self, hours: float) -> float:
         """Returns the cost of so many hours."""
@@ -59,31 +60,33 @@ class Quote:
             billed_h = math.ceil(billed_h / self.step_h - 1e-9) * self.step_h
         return self.once + self.per_h * billed_h
 
-    def plus(self, other: Quote) -> Quote:
+    def plus(self, more: Quote) -> Quote:
         """Returns the price of both together; the longer increment and minimum hold for all.
 
         Raises UsageError where the currencies differ.
         """
-        if other.currency != self.currency:
+        if more.currency != self.currency:
             raise UsageError(
-                f"These machines are priced in {self.currency} and in {other.currency}.",
+                f"These machines are priced in {self.currency} and in {more.currency}.",
                 "Rent them in two runs, each with its own limit.",
             )
         return Quote(
-            self.per_h + other.per_h,
+            self.per_h + more.per_h,
             self.currency,
-            self.once + other.once,
-            max(self.step_h, other.step_h),
-            max(self.minimum_h, other.minimum_h),
+            self.once + more.once,
+            max(self.step_h, more.step_h),
+            max(self.minimum_h, more.minimum_h),
+            self.machines + more.machines,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingLimit:
-    """The most that may be spent."""
+    """The most that may be spent. machine_hours: None for no limit of their own."""
 
     amount: float
     currency: str = "USD"
+    machine_hours: float | None = None
 
 
 Spec = TypeVar("Spec", contravariant=True)
@@ -138,11 +141,13 @@ async def create_within(
     """
     quote = provisioner.quote(spec)
     if quote is not None:
-        _authorise(quote, hours, limit, say)
+        authorise(quote, hours, limit, say)
     return await provisioner.create(spec, say=say)
 
 
-def _authorise(quote: Quote, hours: float | None, limit: SpendingLimit | None, say: Say) -> None:
+def authorise(quote: Quote, hours: float | None, limit: SpendingLimit | None, say: Say) -> None:
+    """Says what machines cost. Raises UsageError where that is unknown for the time, or above the
+    limit; see `create_within`."""
     hourly = f"{quote.per_h:.4g} {quote.currency} an hour"
     if limit is None:
         raise UsageError(
@@ -158,6 +163,13 @@ def _authorise(quote: Quote, hours: float | None, limit: SpendingLimit | None, s
         raise UsageError(
             f"These machines are rented for {hourly}, and the run has no time limit.",
             "Add `budget` to the plan, e.g. 30min.",
+        )
+    machine_hours = quote.machines * hours
+    if limit.machine_hours is not None and machine_hours > limit.machine_hours:
+        raise UsageError(
+            f"Renting these machines takes up to {machine_hours:.3g} machine-hours, more than the "
+            f"limit of {limit.machine_hours:g}.",
+            "Raise the limit, rent fewer, or shorten the run with --budget.",
         )
     cost = quote.cost(hours)
     text = f"{cost:.2f} {quote.currency} ({units.format_duration(3600 * hours)} at {hourly})"

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from tests.servers import serving
 
 USER, PASSWORD = "user-of-the-double", "password-of-the-double"
-IMAGE, LIMIT = "debian-12", 20
+IMAGE, LIMIT = "debian-12", 4
 TYPES = {"small": (1, 1024), "large": (4, 8192)}
 
 

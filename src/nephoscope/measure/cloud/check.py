@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean
 from nephoscope.measure.cloud.calls import CloudCalls
+from nephoscope.measure.cloud.model import MachineType
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 
-_SHOWN = 8
+_NAMES_LISTED = 8
+
+PATIENCE_S = 20.0
+"""For how long a question is repeated while nothing is rented yet: somebody waits for it."""
 
 
 async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec:
@@ -19,10 +23,30 @@ async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec
     Raises UsageError for what the cloud does not have, with the nearest name that it has;
     CloudError where it does not answer.
     """
+    if spec.is_checked:
+        return spec
     _check_names(spec)
-    regions = await calls.repeat(calls.provider.regions)
-    groups = [await _checked(calls, cloud, group, regions) for group in spec.groups]
-    return replace(spec, groups=tuple(groups))
+    regions = await calls.repeat(calls.provider.regions, PATIENCE_S)
+    offers: dict[str, _Offer] = {}
+    for region in sorted({group.region for group in spec.groups}):
+        _known("region", region, regions, cloud)
+        offers[region] = await _Offer.of(calls, region)
+    groups = [await _checked(calls, cloud, group, offers[group.region]) for group in spec.groups]
+    return replace(spec, groups=tuple(groups), is_checked=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What a region has."""
+
+    zones: Sequence[str]
+    types: Mapping[str, MachineType]
+
+    @classmethod
+    async def of(cls, calls: CloudCalls, region: str) -> _Offer:
+        zones = await calls.repeat(lambda: calls.provider.zones(region), PATIENCE_S)
+        types = await calls.repeat(lambda: calls.provider.types(region), PATIENCE_S)
+        return cls(zones, {entry.name: entry for entry in types})
 
 
 def _check_names(spec: RentalSpec) -> None:
@@ -37,27 +61,24 @@ def _check_names(spec: RentalSpec) -> None:
 
 
 async def _checked(
-    calls: CloudCalls, cloud: str, group: MachineGroup, regions: Sequence[str]
+    calls: CloudCalls, cloud: str, group: MachineGroup, offer: _Offer
 ) -> MachineGroup:
     provider = calls.provider
-    _known("region", group.region, regions, cloud)
     if group.market not in provider.traits.markets:
         raise UsageError(
             f"{cloud} rents no machines on the market '{group.market}'.",
             f"Write {' or '.join(provider.traits.markets)}.",
         )
     where = f"{cloud} in {group.region}"
-    zones = await calls.repeat(lambda: provider.zones(group.region))
     if group.zone:
-        _known("zone", group.zone, zones, where)
-    types = {one.name: one for one in await calls.repeat(lambda: provider.types(group.region))}
-    _known("type", group.type, types, where)
-    offered = types[group.type].zones
+        _known("zone", group.zone, offer.zones, where)
+    _known("type", group.type, offer.types, where)
+    offered = offer.types[group.type].zones
     if group.zone and offered and group.zone not in offered:
         raise UsageError(
             f"{group.type} is not offered in {group.zone}.", f"It is in {', '.join(offered)}."
         )
-    image = await calls.repeat(lambda: provider.image(group.region, group.image))
+    image = await calls.repeat(lambda: provider.image(group.region, group.image), PATIENCE_S)
     return replace(group, image=image)
 
 
@@ -66,6 +87,6 @@ def _known(what: str, name: str, known: Iterable[str], where: str) -> None:
     if name in names:
         return
     near = did_you_mean(name, names)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    shown = ", ".join(names[:_SHOWN]) + more if names else f"it has no {what} at all"
-    raise UsageError(f"{where} has no {what} '{name}'{near}.", f"It has: {shown}.")
+    more = f" and {len(names) - _NAMES_LISTED} more" if len(names) > _NAMES_LISTED else ""
+    listed = ", ".join(names[:_NAMES_LISTED]) + more if names else f"it has no {what} at all"
+    raise UsageError(f"{where} has no {what} '{name}'{near}.", f"It has: {listed}.")

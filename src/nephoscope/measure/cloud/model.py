@@ -274,7 +274,11 @@ class Prices:
         gib = disk_bytes / 2**30
         hour = self.per_h + (self.address_h or 0.0) + gib * (self.storage_gib_h or 0.0)
         return Quote(
-            hour * count, self.currency, step_h=self.step_s / 3600, minimum_h=self.minimum_s / 3600
+            hour * count,
+            self.currency,
+            step_h=self.step_s / 3600,
+            minimum_h=self.minimum_s / 3600,
+            machines=count,
         )
 
 

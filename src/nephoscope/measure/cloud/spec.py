@@ -16,7 +16,8 @@ class MachineGroup:
 
     name: of its machines, which are called name-1, name-2, …; of a single one without the number.
     at_least: fewer are worth nothing; None for all. hedge: how many more are launched, of which the
-    first `count` that are ready are kept.
+    first `count` that are ready are kept. per_h: price of one in `currency`, where the user knows
+    better than the cloud's list; None for the list's.
     """
 
     name: str
@@ -31,6 +32,8 @@ class MachineGroup:
     disk_bytes: int | None = None
     network: str = ""
     placement_group: str = ""
+    per_h: float | None = None
+    currency: str = "USD"
 
     def hosts(self) -> list[str]:
         """Returns the names of its machines."""
@@ -60,5 +63,7 @@ class RentalSpec:
     replace: int = 1
     contact: bool = True
     accept_unknown_price: bool = False
+    is_checked: bool = False
+    """It was held against the cloud, and its images are ids; see `check`."""
     is_kept: bool = False
     """It stays when the process that made it ends, until its lease does."""

@@ -17,6 +17,7 @@ from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.context import PlanContext, nowhere
 from nephoscope.measure.plans.model import Entry, Plan, Repeat, RepeatChange
+from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 _SETTINGS_CHECKED = 1000
 """Of one benchmark; those beyond are refused when they are measured."""
@@ -76,6 +77,8 @@ def _check_money(context: PlanContext) -> None:
     plan = context.plan
     if plan.money is None:
         return
+    if any(isinstance(target, RentedRecord) for target in plan.targets):
+        return  # their cloud says what they cost, before they are rented
     unpriced = [target.name for target in plan.targets if target.per_hour is None]
     if unpriced and len(unpriced) < len(plan.targets):
         raise context.error(

@@ -308,6 +308,9 @@ class Money(Record):
     currency: Annotated[str, _written(_CURRENCY, "currency", "USD or EUR")] = Field(
         default="USD", json_schema_extra={"pattern": _CURRENCY}, description="ISO 4217 code."
     )
+    machine_hours: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Maximum of the machines that are rented times their hours."
+    )
 
 
 class Plan(Record):
@@ -387,7 +390,7 @@ class Plan(Record):
     @classmethod
     def _each_machine(cls, targets: tuple[TargetRecord, ...]) -> tuple[TargetRecord, ...]:
         """Returns one record for each machine: an entry may stand for several."""
-        return tuple(one for target in targets for one in target.each())
+        return tuple(machine for target in targets for machine in target.each())
 
     @property
     def simulated(self) -> bool:

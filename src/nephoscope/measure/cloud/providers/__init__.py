@@ -6,6 +6,7 @@ imported when a provider is opened.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -18,15 +19,17 @@ from nephoscope.measure.cloud.provider import CloudSettings, Provider
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
     """Where a provider is. extra: of the package, that it needs; '' for none. library: what is
-    imported then; title: as its makers write it."""
+    imported then; title: as its makers write it. policy: module of its permissions."""
 
     module: str
     title: str
     extra: str = ""
     library: str = ""
+    policy: str = ""
 
 
 PROVIDERS: dict[str, ProviderEntry] = {
+    "ec2": ProviderEntry("ec2", "Amazon EC2", "aws", "boto3", policy="ec2_policy"),
     "kubernetes": ProviderEntry("kubernetes", "Kubernetes"),
     "lxd": ProviderEntry("lxd", "LXD or Incus"),
     "hosts": ProviderEntry("hosts", "existing hosts"),
@@ -39,14 +42,32 @@ PROVIDERS: dict[str, ProviderEntry] = {
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
 
+def policy_of(word: str) -> Mapping[str, Any]:
+    """Returns the permissions that a provider needs, as its cloud writes them down.
+
+    Raises UsageError where the cloud has no such document.
+    """
+    entry = _entry(word)
+    if not entry.policy:
+        raise UsageError(
+            f"{entry.title} has no policy document.",
+            "Its credentials need to create, list and remove what `nephoscope cloud up` names.",
+        )
+    made: Any = import_module(f"{__name__}.{entry.policy}").policy()
+    policy: Mapping[str, Any] = made
+    return policy
+
+
+def _entry(word: str) -> ProviderEntry:
+    if word not in PROVIDERS:
+        near = did_you_mean(word, PROVIDERS)
+        raise UsageError(f"'{word}' is no provider{near}.", f"Write one of {', '.join(PROVIDERS)}.")
+    return PROVIDERS[word]
+
+
 def open_provider(settings: CloudSettings) -> Provider:
     """Returns a provider. Raises UsageError for an unknown one, Lacking without its library."""
-    entry = PROVIDERS.get(settings.provider)
-    if entry is None:
-        near = did_you_mean(settings.provider, PROVIDERS)
-        raise UsageError(
-            f"'{settings.provider}' is no provider{near}.", f"Write one of {', '.join(PROVIDERS)}."
-        )
+    entry = _entry(settings.provider)
     if entry.library:
         try:
             import_module(entry.library)

@@ -1,0 +1,1 @@
+"""Renting machines from clouds, and what is measured by renting."""

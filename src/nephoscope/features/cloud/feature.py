@@ -1,0 +1,7 @@
+"""Rented machines: what a cloud offers, what is rented, what is left behind."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+CLOUD = Feature("cloud", commands=(".features.cloud.command:cloud",))

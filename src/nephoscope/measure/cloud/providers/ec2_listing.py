@@ -1,0 +1,240 @@
+"""Resources of ours in EC2: listed to the end, kind by kind, and the calls that remove them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from nephoscope.measure.cloud.model import Kind, Machine, Resource, State, Tags
+from nephoscope.measure.cloud.provider import Cause, CloudError
+
+DELETIONS: dict[Kind, tuple[str, str, str]] = {
+    Kind.BALANCER: ("delete_load_balancer", "LoadBalancerArn", "elbv2"),
+    Kind.MACHINE: ("terminate_instances", "InstanceIds", "ec2"),
+    Kind.LAUNCH_TEMPLATE: ("delete_launch_template", "LaunchTemplateId", "ec2"),
+    Kind.ADDRESS: ("release_address", "AllocationId", "ec2"),
+    Kind.PORT: ("delete_network_interface", "NetworkInterfaceId", "ec2"),
+    Kind.VOLUME: ("delete_volume", "VolumeId", "ec2"),
+    Kind.IMAGE: ("deregister_image", "ImageId", "ec2"),
+    Kind.SNAPSHOT: ("delete_snapshot", "SnapshotId", "ec2"),
+    Kind.SECURITY_GROUP: ("delete_security_group", "GroupId", "ec2"),
+    Kind.KEY_PAIR: ("delete_key_pair", "KeyName", "ec2"),
+}
+"""Kind -> boto3's operation that removes one, its parameter, the service."""
+
+_MACHINE_STATES = {
+    "pending": State.PENDING,
+    "running": State.READY,
+    "stopping": State.STOPPING,
+    "stopped": State.STOPPED,
+    "shutting-down": State.LEAVING,
+    "terminated": State.GONE,
+}
+_OTHER_STATES = {
+    "creating": State.PENDING,
+    "pending": State.PENDING,
+    "provisioning": State.PENDING,
+    "deleting": State.LEAVING,
+    "deregistered": State.GONE,
+    "deleted": State.GONE,
+    "error": State.FAILED,
+    "failed": State.FAILED,
+}
+
+
+class Caller(Protocol):
+    """What is needed of the provider."""
+
+    def is_modern(self, region: str) -> bool:
+        """Returns whether the cloud takes tags at creation."""
+
+    def call(self, operation: str, region: str, service: str = "ec2", **given: Any) -> Any:
+        """Returns the answer of one call."""
+
+    def pages(
+        self, operation: str, region: str, member: str, service: str = "ec2", **given: Any
+    ) -> list[Any]:
+        """Returns a member of all pages of an answer."""
+
+
+def tag_list(tags: Tags) -> list[dict[str, str]]:
+    """Returns tags in the form of the API."""
+    return [{"Key": key, "Value": value} for key, value in tags.as_mapping().items()]
+
+
+def _tags(entry: Mapping[str, Any], *names: str) -> Tags | None:
+    """Returns our tags of an entry, else those in one of its names."""
+    pairs = entry.get("Tags") or entry.get("TagSet") or ()
+    found = Tags.from_mapping({each["Key"]: each["Value"] for each in pairs})
+    for name in names:
+        found = found or Tags.from_name(entry.get(name) or "")
+    return found
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    return value.timestamp() if isinstance(value, datetime) else None
+
+
+def machine(entry: Mapping[str, Any], region: str, tags: Tags) -> Machine:
+    """Returns a machine from an answer. Its address is shown when it runs: before, it may change
+    from the private to the public one."""
+    state = _MACHINE_STATES[entry["State"]["Name"]]
+    private = entry.get("PrivateIpAddress") or ""
+    placement = entry.get("Placement", {})
+    reason = entry.get("StateReason", {}).get("Message") or entry.get("StateTransitionReason") or ""
+    return Machine(
+        Kind.MACHINE,
+        entry["InstanceId"],
+        region,
+        tags,
+        state,
+        placement.get("AvailabilityZone", ""),
+        created_s=_seconds(entry.get("LaunchTime")),
+        type=entry["InstanceType"],
+        image=entry["ImageId"],
+        market="spot" if entry.get("InstanceLifecycle") == "spot" else "on demand",
+        address=(entry.get("PublicIpAddress") or private) if state is State.READY else "",
+        private_address=private,
+        host=placement.get("HostId", ""),
+        problem="" if state in (State.PENDING, State.READY) else reason,
+    )
+
+
+def _machines(caller: Caller, region: str) -> Iterable[Resource]:
+    for reservation in caller.pages(
+        "describe_instances", region, "Reservations", **_filter(caller, region)
+    ):
+        for entry in reservation["Instances"]:
+            tags = _tags(entry, "KeyName")
+            if tags is not None:
+                yield machine(entry, region, tags)
+
+
+def _filter(caller: Caller, region: str) -> dict[str, Any]:
+    """Returns the parameter that leaves out what has no tag of ours.
+
+    Older clouds may hold something whose tags were not written any more: all is listed there.
+    """
+    if not caller.is_modern(region):
+        return {}
+    return {"Filters": [{"Name": "tag-key", "Values": ["nephoscope-run"]}]}
+
+
+Maker = Callable[[Mapping[str, Any], str, Tags], Resource]
+
+
+def _maker(kind: Kind, id_key: str, *, created: str = "", name: str = "") -> Maker:
+    def made(entry: Mapping[str, Any], region: str, tags: Tags) -> Resource:
+        state = entry.get("State") or entry.get("Status") or ""
+        state = state.get("Code", "") if isinstance(state, Mapping) else state
+        return Resource(
+            kind,
+            entry[id_key],
+            region,
+            tags,
+            _OTHER_STATES.get(state, State.READY),
+            entry.get("AvailabilityZone", ""),
+            entry.get(name, "") if name else "",
+            _seconds(entry.get(created)) if created else None,
+        )
+
+    return made
+
+
+volume = _maker(Kind.VOLUME, "VolumeId", created="CreateTime")
+snapshot = _maker(Kind.SNAPSHOT, "SnapshotId", created="StartTime")
+
+_OWN = {"Owners": ["self"]}
+_KINDS: tuple[tuple[Maker, str, str, dict[str, Any], tuple[str, ...], bool], ...] = (
+    (
+        _maker(Kind.LAUNCH_TEMPLATE, "LaunchTemplateId", name="LaunchTemplateName"),
+        "describe_launch_templates", "LaunchTemplates", {}, (), True,
+    ),
+    (
+        _maker(Kind.ADDRESS, "AllocationId", name="PublicIp"),
+        "describe_addresses", "Addresses", {}, (), False,
+    ),
+    (volume, "describe_volumes", "Volumes", {}, (), False),
+    (
+        _maker(Kind.IMAGE, "ImageId", created="CreationDate", name="Name"),
+        "describe_images", "Images", _OWN, ("Name",), False,
+    ),
+    (snapshot, "describe_snapshots", "Snapshots", {"OwnerIds": ["self"]}, (), False),
+    (
+        _maker(Kind.SECURITY_GROUP, "GroupId", name="GroupName"),
+        "describe_security_groups", "SecurityGroups", {}, ("GroupName",), False,
+    ),
+    (
+        _maker(Kind.KEY_PAIR, "KeyName", created="CreateTime", name="KeyName"),
+        "describe_key_pairs", "KeyPairs", {}, ("KeyName",), False,
+    ),
+)  # fmt: skip
+"""How a kind is made from an entry, its operation and member, further parameters, the names that
+may hold tags, and whether older clouds lack it."""
+
+_port = _maker(Kind.PORT, "NetworkInterfaceId")
+
+
+def _listed(caller: Caller, region: str, row: Any) -> Iterable[Resource]:
+    maker, operation, member, more, names, modern_only = row
+    if modern_only and not caller.is_modern(region):
+        return
+    for entry in caller.pages(operation, region, member, **more, **_filter(caller, region)):
+        tags = _tags(entry, *names)
+        if tags is not None:
+            yield maker(entry, region, tags)
+
+
+def snapshots(caller: Caller, region: str) -> list[Resource]:
+    """Returns our snapshots."""
+    row = next(each for each in _KINDS if each[0] is snapshot)
+    return list(_listed(caller, region, row))
+
+
+def _ports(caller: Caller, region: str) -> Iterable[Resource]:
+    """Network interfaces that are attached go with their machine; those that are left do not."""
+    entries = caller.pages(
+        "describe_network_interfaces", region, "NetworkInterfaces", **_filter(caller, region)
+    )
+    for entry in entries:
+        tags = _tags(entry)
+        if tags is not None and entry.get("Status") == "available":
+            yield _port({**entry, "State": ""}, region, tags)
+
+
+_ARNS = 20
+"""Resources whose tags the balancers' interface shows in one call."""
+
+
+def _balancers(caller: Caller, region: str) -> Iterable[Resource]:
+    if not caller.is_modern(region):
+        return
+    found = caller.pages("describe_load_balancers", region, "LoadBalancers", "elbv2")
+    by_arn = {each["LoadBalancerArn"]: each for each in found}
+    arns = list(by_arn)
+    make = _maker(Kind.BALANCER, "LoadBalancerArn", created="CreatedTime", name="LoadBalancerName")
+    for first in range(0, len(arns), _ARNS):
+        chosen = arns[first : first + _ARNS]
+        try:
+            answer = caller.call("describe_tags", region, "elbv2", ResourceArns=chosen)
+        except CloudError as error:
+            if error.cause is Cause.UNKNOWN:
+                # One of them went since it was listed: the whole answer is refused.
+                raise CloudError(Cause.UNANSWERED, str(error)) from None
+            raise
+        for entry in answer["TagDescriptions"]:
+            tags = _tags(entry)
+            if tags is not None:
+                yield make(by_arn[entry["ResourceArn"]], region, tags)
+
+
+def resources(caller: Caller, region: str) -> Sequence[Resource]:
+    """Returns everything of ours in a region. Raises CloudError where any listing fails: a part
+    would look like the whole."""
+    found = [*_balancers(caller, region), *_machines(caller, region)]
+    for row in _KINDS:
+        found += _listed(caller, region, row)
+    return [*found, *_ports(caller, region)]

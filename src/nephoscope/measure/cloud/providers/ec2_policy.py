@@ -1,0 +1,154 @@
+"""The least permissions with which machines can be rented from EC2.
+
+Which resources and conditions an action takes:
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_RUN, _OWNER, _EXPIRES = "nephoscope-run", "nephoscope-owner", "nephoscope-expires"
+
+_READ = (
+    "ec2:DescribeAddresses",
+    "ec2:DescribeAvailabilityZones",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribeKeyPairs",
+    "ec2:DescribeLaunchTemplates",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeRegions",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSnapshots",
+    "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeVolumes",
+    "elasticloadbalancing:DescribeLoadBalancers",
+    "elasticloadbalancing:DescribeTags",
+    "pricing:GetProducts",
+    "servicequotas:GetServiceQuota",
+    "sts:GetCallerIdentity",
+)
+"""Actions that read and that IAM cannot limit to single resources."""
+
+_CREATE = {
+    "ec2:CreateSecurityGroup": "security-group",
+    "ec2:CreateSnapshot": "snapshot",
+    "ec2:CreateVolume": "volume",
+    "ec2:ImportKeyPair": "key-pair",
+}
+
+_CHANGE = {
+    "instance": (
+        "ec2:AttachVolume",
+        "ec2:DetachVolume",
+        "ec2:GetConsoleOutput",
+        "ec2:ModifyInstanceAttribute",
+        "ec2:RebootInstances",
+        "ec2:StartInstances",
+        "ec2:StopInstances",
+        "ec2:TerminateInstances",
+    ),
+    "volume": ("ec2:AttachVolume", "ec2:CreateSnapshot", "ec2:DeleteVolume", "ec2:DetachVolume"),
+    "security-group": (
+        "ec2:AuthorizeSecurityGroupIngress",
+        "ec2:DeleteSecurityGroup",
+        "ec2:RunInstances",
+    ),
+    "key-pair": ("ec2:DeleteKeyPair", "ec2:RunInstances"),
+    "snapshot": ("ec2:CreateVolume", "ec2:DeleteSnapshot"),
+    "image": ("ec2:DeregisterImage",),
+    "elastic-ip": ("ec2:ReleaseAddress",),
+    "network-interface": ("ec2:DeleteNetworkInterface",),
+    "launch-template": ("ec2:DeleteLaunchTemplate",),
+}
+"""Type of resource -> what may be done to those that carry our tags."""
+
+
+def policy(owner: str = "") -> dict[str, Any]:
+    """Returns an IAM policy without wildcards in its actions.
+
+    Everything that is made has to carry this program's tags, and only what carries them can be
+    changed or removed; with an owner, only what is tagged as this owner's.
+    """
+    return {"Version": "2012-10-17", "Statement": _statements(owner)}
+
+
+def _statements(owner: str) -> list[dict[str, Any]]:
+    made = ["instance", "network-interface", "spot-instances-request", "volume"]
+    existing = _with_tags("ec2:ResourceTag", owner, _RUN)
+    found = [
+        _allow("Read", _READ, "*"),
+        _allow("LaunchTagged", ["ec2:RunInstances"], _arns(*made[1:]), _requested(owner)),
+        _allow(
+            "LaunchWithMetadataTokensOnly",
+            ["ec2:RunInstances"],
+            _arns("instance"),
+            _merged(_requested(owner), {"StringEquals": {"ec2:MetadataHttpTokens": "required"}}),
+        ),
+        _allow(
+            "LaunchFrom",
+            ["ec2:RunInstances"],
+            [
+                "arn:aws:ec2:*::image/*",
+                "arn:aws:ec2:*::snapshot/*",
+                *_arns("image", "placement-group", "snapshot", "subnet"),
+            ],
+        ),
+        _allow("GroupsInNetworks", ["ec2:CreateSecurityGroup"], _arns("vpc")),
+    ]
+    for action, kind in _CREATE.items():
+        found.append(_allow(_title(action), [action], _arns(kind), _requested(owner)))
+    creating = [action.partition(":")[2] for action in ("ec2:RunInstances", *_CREATE)]
+    tagged = dict.fromkeys([*made, *_CREATE.values()])
+    condition = {"StringEquals": {"ec2:CreateAction": creating}}
+    found.append(_allow("TagAtCreation", ["ec2:CreateTags"], _arns(*tagged), condition))
+    found.append(_allow("ExtendOurs", ["ec2:CreateTags"], _arns(*_CHANGE), existing))
+    for kind, actions in _CHANGE.items():
+        found.append(_allow(f"Change{_words(kind)}", actions, _arns(kind), existing))
+    found.append(
+        _allow(
+            "ChangeBalancers",
+            ["elasticloadbalancing:AddTags", "elasticloadbalancing:DeleteLoadBalancer"],
+            ["arn:aws:elasticloadbalancing:*:*:loadbalancer/*"],
+            _with_tags("aws:ResourceTag", owner, _RUN),
+        )
+    )
+    return found
+
+
+def _allow(
+    title: str, actions: Any, resources: Any, condition: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    made = {"Sid": title, "Effect": "Allow", "Action": list(actions), "Resource": resources}
+    return {**made, "Condition": condition} if condition else made
+
+
+def _arns(*kinds: str) -> list[str]:
+    return [f"arn:aws:ec2:*:*:{kind}/*" for kind in kinds]
+
+
+def _with_tags(prefix: str, owner: str, *keys: str) -> dict[str, Any]:
+    """Returns the condition that tags are there, and are the owner's."""
+    condition: dict[str, Any] = {"Null": {f"{prefix}/{key}": "false" for key in keys}}
+    if owner:
+        condition["StringEquals"] = {f"{prefix}/{_OWNER}": owner}
+    return condition
+
+
+def _requested(owner: str) -> dict[str, Any]:
+    return _with_tags("aws:RequestTag", owner, _RUN, _OWNER, _EXPIRES)
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    return {key: first.get(key, {}) | second.get(key, {}) for key in {**first, **second}}
+
+
+def _words(kind: str) -> str:
+    return "".join(word.capitalize() for word in kind.split("-")) + "s"
+
+
+def _title(action: str) -> str:
+    return action.partition(":")[2] + "Tagged"

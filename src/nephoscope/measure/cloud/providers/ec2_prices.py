@@ -1,0 +1,124 @@
+"""Prices of Amazon: its price list for machines on demand, the spot market's history.
+
+The Price List API: https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/
+API_pricing_GetProducts.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from nephoscope.measure.cloud.model import MachineRequest, Prices
+from nephoscope.measure.cloud.provider import CloudError
+from nephoscope.measure.cloud.providers.ec2_errors import incomplete
+
+_LIST_REGION = "us-east-1"
+"""Where the price list of all regions is."""
+
+_LINUX = "Linux/UNIX"
+_MONTH_H = 730.0
+_MINIMUM_S = 60.0
+"""Billed at least for Linux machines, then by the second."""
+
+
+class Caller(Protocol):
+    """What is needed of the provider."""
+
+    def is_modern(self, region: str) -> bool:
+        """Returns whether the cloud has a spot market."""
+
+    def call(self, operation: str, region: str, service: str = "ec2", **given: Any) -> Any:
+        """Returns the answer of one call."""
+
+    def image_details(self, region: str, id: str) -> Mapping[str, Any]:
+        """Returns the description of an image."""
+
+
+def prices(caller: Caller, request: MachineRequest) -> Prices | None:
+    """Returns the prices of one machine; None without a list, and for images that cost more."""
+    image = caller.image_details(request.region, request.image)
+    if image.get("PlatformDetails", _LINUX) != _LINUX:
+        return None
+    if request.market == "spot":
+        per_h, source = _spot(caller, request)
+    else:
+        per_h, source = _on_demand(caller, request)
+    if per_h is None:
+        return None
+    region = request.region
+    storage = _price(
+        caller, "AmazonEC2", productFamily="Storage", volumeApiName="gp3", regionCode=region
+    )
+    address = _price(caller, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
+    return Prices(
+        per_h,
+        address_h=address[0],
+        storage_gib_h=None if storage[0] is None else storage[0] / _MONTH_H,
+        minimum_s=_MINIMUM_S,
+        source=source,
+    )
+
+
+def _on_demand(caller: Caller, request: MachineRequest) -> tuple[float | None, str]:
+    return _price(
+        caller,
+        "AmazonEC2",
+        instanceType=request.type,
+        regionCode=request.region,
+        operatingSystem="Linux",
+        preInstalledSw="NA",
+        tenancy="Shared",
+        capacitystatus="Used",
+    )
+
+
+def _price(caller: Caller, service: str, **attributes: str) -> tuple[float | None, str]:
+    """Returns the highest price of the products of these attributes, and where it was read."""
+    filters = [
+        {"Type": "TERM_MATCH", "Field": field, "Value": value}
+        for field, value in attributes.items()
+    ]
+    given = {"ServiceCode": service, "Filters": filters}
+    try:
+        answer = caller.call("get_products", _LIST_REGION, "pricing", **given)
+    except CloudError as error:
+        if error.passes:
+            raise
+        # A cloud without a price list, or a caller who may not read it.
+        return None, ""
+    if "PriceList" not in answer:
+        raise incomplete("get_products")
+    products = [json.loads(text) for text in answer["PriceList"]]
+    found = [each for product in products for each in _dollars(product)]
+    if not found:
+        return None, ""
+    date = max(str(product.get("publicationDate", ""))[:10] for product in products)
+    return max(found), f"AWS price list of {date}"
+
+
+def _dollars(product: Mapping[str, Any]) -> Iterator[float]:
+    for term in product.get("terms", {}).get("OnDemand", {}).values():
+        for dimension in term["priceDimensions"].values():
+            if "USD" in dimension["pricePerUnit"]:
+                yield float(dimension["pricePerUnit"]["USD"])
+
+
+def _spot(caller: Caller, request: MachineRequest) -> tuple[float | None, str]:
+    """Returns the price of the spot market now: in the zone, else the highest of all zones."""
+    if not caller.is_modern(request.region):
+        return None, ""
+    now = datetime.now(UTC)
+    given: dict[str, Any] = {
+        "InstanceTypes": [request.type],
+        "ProductDescriptions": [_LINUX],
+        "StartTime": now,
+    }
+    if request.zone:
+        given["AvailabilityZone"] = request.zone
+    rows = caller.call("describe_spot_price_history", request.region, **given)["SpotPriceHistory"]
+    found = [float(each["SpotPrice"]) for each in rows]
+    where = request.zone or f"highest of {request.region}"
+    return max(found, default=None), f"spot market ({where}), {now:%Y-%m-%d %H:%M} UTC"

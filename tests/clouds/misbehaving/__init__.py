@@ -1,0 +1,1 @@
+"""A cloud that misbehaves on command: a test double of Amazon EC2."""

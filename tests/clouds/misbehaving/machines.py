@@ -1,0 +1,301 @@
+"""Instances as real machines: a network, process and mount namespace each, with an ssh server.
+
+The root of a machine is this machine's, below an overlay in memory: nothing that happens inside is
+seen outside. All machines of a double are on one bridge; nothing outside is reached.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from .cloud import Cloud, Resource
+from .metadata import Metadata
+
+BOOT = Path(__file__).with_name("boot.sh")
+_CLONE_NEWNET = 0x40000000
+_MEMORY = "/dev/shm"
+"""Where disks are: an overlay's upper part has to be on another file system than its lower one."""
+
+_METADATA = "169.254.169.254"
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+class Machines:
+    """All machines of a cloud, on a bridge of this machine."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+        self._metadata = Metadata(cloud)
+        self._running: dict[str, _Machine] = {}
+        self._disks: dict[str, Path] = {}
+        self._lock = threading.Lock()
+        self._folder = Path(tempfile.mkdtemp(prefix="nephoscope-cloud-", dir=_MEMORY))
+        self._timers: list[threading.Timer] = []
+        self.bridge, self._network = _new_bridge()
+        self._hosts = 1
+
+    def start(self, instance: Resource) -> None:
+        """The first start gives it an address; user data runs then only."""
+        with self._lock:
+            if instance.id not in self._disks:
+                self._hosts += 1
+                if self._hosts > 250:
+                    raise RuntimeError("a double has at most 249 machines")
+                address = f"{self._network}.{self._hosts}"
+                instance.data["private"] = address
+                self._disks[instance.id] = self._folder / instance.id
+                self._disks[instance.id].mkdir()
+            # It keeps its address, unlike the records: what is here is one network without
+            # public addresses.
+            address = instance.data["address"] = instance.data["private"]
+            machine = _Machine(self, instance, address, self._disks[instance.id])
+            self._running[instance.id] = machine
+        threading.Thread(target=self._live, args=(machine,), daemon=True).start()
+
+    def _live(self, machine: _Machine) -> None:
+        """From boot to power-off; reboots in between."""
+        again = True
+        while again:
+            machine.boot()
+            machine.wait()
+            again = machine.reason() == "reboot" and not machine.ended
+        with self._lock:
+            self._running.pop(machine.instance.id, None)
+        if not machine.ended:
+            self._powered_off(machine.instance)
+
+    def _powered_off(self, instance: Resource) -> None:
+        from . import instances
+
+        reason = "Client.InstanceInitiatedShutdown: Instance initiated shutdown"
+        with self.cloud.lock:
+            if instance.state(self.cloud.now()) in ("pending", "running"):
+                if instance.data["on_shutdown"] == "terminate":
+                    instances.end(self.cloud, instance, reason)
+                else:
+                    instances.stop(self.cloud, instance, reason)
+
+    def end(self, instance: Resource, after_s: float = 0.0) -> None:
+        """Pulls the plug, now or so many of our seconds later."""
+        machine = self._running.get(instance.id)
+        if machine is None:
+            return
+        if after_s > 0:
+            timer = threading.Timer(after_s, machine.end)
+            timer.daemon = True
+            self._timers.append(timer)
+            timer.start()
+        else:
+            machine.end()
+
+    def reboot(self, instance: Resource) -> None:
+        if machine := self._running.get(instance.id):
+            machine.restart()
+
+    def console(self, instance: Resource) -> str:
+        folder = self._disks.get(instance.id)
+        if folder is None or not (folder / "console").exists():
+            return ""
+        return (folder / "console").read_text(errors="replace")
+
+    def metadata(self, instance: str, method: str, path: str, headers: Any) -> tuple[int, str]:
+        with self.cloud.lock:
+            return self._metadata.answer(instance, method, path, headers)
+
+    def is_silent(self) -> bool:
+        return self.cloud.faults.strikes("silent", "")
+
+    def close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        for machine in list(self._running.values()):
+            machine.end()
+        for machine in list(self._running.values()):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                machine.process.wait(10)
+        with contextlib.suppress(subprocess.CalledProcessError):
+            _ip("link", "delete", self.bridge)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _new_bridge() -> tuple[str, str]:
+    """A bridge and the first three bytes of its network; remains of doubles that were killed go."""
+    for link in Path("/sys/class/net").glob("nepho-*"):
+        owner = link.name.removeprefix("nepho-")
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            with contextlib.suppress(subprocess.CalledProcessError):
+                _ip("link", "delete", link.name)
+    name = f"nepho-{os.getpid()}"
+    used = subprocess.run(["ip", "-4", "route"], capture_output=True, text=True).stdout
+    first = os.getpid() % 200
+    network = next(
+        made
+        for step in range(200)
+        if f"{(made := f'10.213.{(first + step) % 200 + 20}')}." not in used
+    )
+    _ip("link", "add", name, "type", "bridge")
+    _ip("address", "add", f"{network}.1/24", "dev", name)
+    _ip("link", "set", name, "up")
+    return name, network
+
+
+class _Machine:
+    """One machine from its start to its end."""
+
+    def __init__(self, owner: Machines, instance: Resource, address: str, disk: Path) -> None:
+        self._owner = owner
+        self.instance, self.address, self.disk = instance, address, disk
+        self.ended = False
+        self.process: Any = None
+        self._booted = threading.Event()
+        self._metadata: ThreadingHTTPServer | None = None
+
+    def boot(self) -> None:
+        """Starts its first process, which waits until the network is there."""
+        data = self.instance.data
+        (self.disk / "user-data").write_bytes(base64.b64decode(data["user_data"]))
+        (self.disk / "reason").write_text("")
+        (self.disk / "silent").unlink(missing_ok=True)
+        if self._owner.is_silent():
+            (self.disk / "silent").touch()
+        (self.disk / "key").write_text(self._login_key())
+        console = (self.disk / "console").open("ab")
+        self.process = subprocess.Popen(
+            ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child",
+             "sh", str(BOOT), str(self.disk), self.instance.id, str(BOOT.parent)],
+            stdin=subprocess.PIPE, stdout=console, stderr=console,
+        )  # fmt: skip
+        console.close()
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            self._connect(self.process.pid)
+            self.process.stdin.write(b"\n")
+            self.process.stdin.close()
+        self._booted.set()
+        if self.ended:
+            self.end()
+
+    def _login_key(self) -> str:
+        """The key pair's text, also of one that has been removed since: a disk keeps it."""
+        name = self.instance.data["key"]
+        found = [
+            str(each.data["text"])
+            for each in list(self._owner.cloud.resources.values())
+            if each.kind == "key-pair" and each.data["name"] == name
+        ]
+        return found[-1] if found else ""
+
+    def _connect(self, pid: int) -> None:
+        """A cable from the bridge to the machine, its address, and its metadata service."""
+        _wait_for_namespace(pid)
+        cable = f"nv{self.address.replace('.', '')[-8:]}"
+        inside = f"/proc/{pid}/ns/net"
+        with contextlib.suppress(subprocess.CalledProcessError):
+            _ip("link", "delete", cable)
+        _ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+        _ip("link", "set", cable, "master", self._owner.bridge, "up")
+        for words in (
+            ("link", "set", "lo", "up"),
+            ("address", "add", f"{_METADATA}/32", "dev", "lo"),
+            ("address", "add", f"{self.address}/24", "dev", "eth0"),
+            ("link", "set", "eth0", "up"),
+        ):
+            subprocess.run(["nsenter", f"--net={inside}", "ip", *words], check=True)
+        self._metadata = _serve_metadata(inside, self._owner, self.instance.id)
+
+    def wait(self) -> None:
+        """Until it is off."""
+        self.process.wait()
+        if self._metadata is not None:
+            self._metadata.shutdown()
+            self._metadata.server_close()
+            self._metadata = None
+
+    def reason(self) -> str:
+        return (self.disk / "reason").read_text().strip()
+
+    def end(self) -> None:
+        self.ended = True
+        self._kill()
+
+    def restart(self) -> None:
+        (self.disk / "reason").write_text("reboot")
+        self._kill()
+
+    def _kill(self) -> None:
+        if self._booted.wait(10) and self.process.poll() is None:
+            # With --kill-child the namespace's first process goes with it, and so all others.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
+
+
+def _wait_for_namespace(pid: int) -> None:
+    """Until the process has left our network namespace."""
+    ours = os.readlink("/proc/self/ns/net")
+    pause = threading.Event()
+    for _ in range(1000):
+        if os.readlink(f"/proc/{pid}/ns/net") != ours:
+            return
+        pause.wait(0.005)
+
+
+def _serve_metadata(namespace: str, owner: Machines, instance: str) -> ThreadingHTTPServer | None:
+    """A web server whose socket is in the machine's namespace."""
+    made: list[socket.socket] = []
+
+    def listen() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        descriptor = os.open(namespace, os.O_RDONLY)
+        try:
+            if libc.setns(descriptor, _CLONE_NEWNET) != 0:
+                return
+        finally:
+            os.close(descriptor)
+        made.append(socket.create_server((_METADATA, 80)))
+
+    # The namespace is that of one thread, which ends with this.
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join()
+    if not made:
+        return None
+
+    class Handler(BaseHTTPRequestHandler):
+        def _serve(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            status, text = owner.metadata(instance, self.command, self.path, headers)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_GET = do_PUT = _serve  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def server_bind(self) -> None:
+            self.server_name, self.server_port = _METADATA, 80
+
+    server = Server((_METADATA, 80), Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = made[0]
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
