@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,18 @@ class Cluster:
         """The oracle: tasks of containerd with a name of ours, without the API's database."""
         ids = self.room.run("ctr", "--namespace", "k8s.io", "tasks", "list", "--quiet").split()
         return [one for one in ids if self._namespace(one) == (namespace or "default")]
+
+    def make_pod(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Makes a pod in the namespace `default`, and waits until it runs."""
+        from nephoscope.measure.targets.exec.kubernetes import connect
+
+        server = connect(str(self.kubeconfig)).server
+        path = "/api/v1/namespaces/default/pods"
+        answer = server.request("POST", path, {"metadata": {"name": name}, "spec": spec})
+        assert answer.good, answer.text
+        self.room.until(
+            lambda: server.request("GET", f"{path}/{name}").document["status"]["phase"] == "Running"
+        )
 
     def _namespace(self, container: str) -> str:
         info = json.loads(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from tests.contract.cloud_cases import CloudCase
 
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.providers import open_provider
+from nephoscope.measure.targets.kinds.pod import PodRecord
+from nephoscope.measure.targets.probe.target import Target
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +46,14 @@ def cloud_kubernetes(kubernetes_cluster: kubernetes.Cluster, tmp_path: Path) -> 
         secret=secret,
         down=lambda: at(down),
     )
+
+
+@pytest.fixture(scope="session")
+def in_a_pod(kubernetes_cluster: kubernetes.Cluster) -> Callable[[], Target]:
+    """A pod that nobody rented."""
+    container = {"name": "main", "image": kubernetes.IMAGE, "imagePullPolicy": "Never"}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 1}
+    kubernetes_cluster.make_pod("measured", spec)
+    config = str(kubernetes_cluster.kubeconfig)
+    record = PodRecord(name="inside", pod="measured", namespace="default", kubeconfig=config)
+    return record.make

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,6 +11,8 @@ from tests.contract.cloud_cases import CloudCase
 
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.providers import open_provider
+from nephoscope.measure.targets.kinds.instance import InstanceRecord
+from nephoscope.measure.targets.probe.target import Target
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +38,10 @@ def cloud_lxd(lxd_server: lxd.LxdServer) -> CloudCase:
         ),
         down=lambda: at("/nonexistent/unix.socket"),
     )
+
+
+@pytest.fixture(scope="session")
+def in_an_instance(lxd_server: lxd.LxdServer) -> Callable[[], Target]:
+    """An instance that nobody rented."""
+    lxd_server.room.run("lxc", "launch", lxd.IMAGE, "measured")
+    return InstanceRecord(name="inside", instance="measured", server=lxd_server.socket).make
