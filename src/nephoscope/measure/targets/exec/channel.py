@@ -17,6 +17,15 @@ from nephoscope.measure.targets.probe.target import Target
 _MARKED = 'mark=$1; shift; echo "$mark $$"; exec "$@"'
 """Becomes the program that the arguments after $1 name; says its process id first, after $1."""
 
+_PARENT = f"""
+exec 3<&0
+{shell_scripts.SHELL} -c '{_MARKED}' "$0" "$@" <&3 3<&- &
+exec 3<&-
+wait $!
+"""
+"""Stays as the parent of the program: that of a container's first process is a runtime that leaves
+a moment later, and the probe ends when its parent does."""
+
 _OWN_CANCELLATION = 130
 _SIGNALLED = 128
 
@@ -40,7 +49,7 @@ class ExecChannel(ShellChannel):
 
     async def _begin(self, command: Sequence[str]) -> RemoteProgram:
         mark = f"nephoscope-{secrets.token_hex(8)}"
-        session = await self._session(shell_scripts.script(_MARKED, mark, *command))
+        session = await self._session(shell_scripts.script(_PARENT, mark, *command))
         return await RemoteProgram.start(
             self.name, session, mark, self._end_there, lambda: None, self._silent
         )
