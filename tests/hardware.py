@@ -23,6 +23,7 @@ class Feature(StrEnum):
     IPV4_NETWORK = "needs an IPv4 network of this machine"
     CONTROL_GROUPS = "needs control groups"
     CLOUD_ROOT = "needs the root in which a control plane runs"
+    LIBVIRT = "needs libvirt's Python binding"
     BLOCK_THROTTLING = "needs the kernel's block throttling"
     DISK = "needs a disk behind this folder"
     LOOP_DEVICES = "needs loop devices"

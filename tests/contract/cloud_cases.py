@@ -51,6 +51,13 @@ class CloudLine:
     not_exercised: Mapping[str, str] = field(default_factory=dict)
 
 
+_NOT_OF_LIBVIRT = {
+    "key_pair": "libvirt has no key pairs: keys go into the user data",
+    "firewall": "libvirt has no security groups",
+    "wrong_credentials": "a socket of this machine asks for none",
+    "paging": "libvirt lists everything at once",
+}
+
 _LIBCLOUD = {
     "key_pair": "the login is in the user data",
     "firewall": "the account's own network is used",
@@ -71,6 +78,28 @@ CLOUDS: dict[str, CloudLine] = {
         }
     ),
     "ec2": CloudLine(),
+    "libvirt": CloudLine(
+        not_exercised={
+            **_NOT_OF_LIBVIRT,
+            "volume": "libvirt's test hypervisor attaches no devices",
+        }
+    ),
+    "qemu": CloudLine(slow=True, not_exercised=_NOT_OF_LIBVIRT),
+    "openstack": CloudLine(
+        slow=True,
+        not_exercised={
+            "volume": "the real cloud runs without its block storage service",
+            "snapshot": "the real cloud runs without its block storage service",
+        },
+    ),
+    "openstack_ec2": CloudLine(
+        slow=True,
+        not_exercised={
+            "volume": "the real cloud runs without its block storage service",
+            "snapshot": "the real cloud runs without its block storage service",
+            "paging": "the EC2 API of OpenStack asks nova for its pages itself",
+        },
+    ),
     "cloudstack": CloudLine(not_exercised=_LIBCLOUD),
     "opennebula": CloudLine(
         not_exercised={**_LIBCLOUD, "paging": "its service lists everything at once"}

@@ -30,6 +30,8 @@ class ProviderEntry:
 
 PROVIDERS: dict[str, ProviderEntry] = {
     "ec2": ProviderEntry("ec2", "Amazon EC2", "aws", "boto3", policy="ec2_policy"),
+    "openstack": ProviderEntry("openstack", "OpenStack", "openstack", "openstack"),
+    "libvirt": ProviderEntry("libvirt", "libvirt", "libvirt", "libvirt"),
     "kubernetes": ProviderEntry("kubernetes", "Kubernetes"),
     "lxd": ProviderEntry("lxd", "LXD or Incus"),
     "hosts": ProviderEntry("hosts", "existing hosts"),
