@@ -136,7 +136,7 @@ def test_an_executable_inventory_is_asked_for_its_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("", "Existing hosts need a list of them."),
+        ("", "The list of existing hosts is missing."),
         ("[1]", "'[1]' is no argument list."),
         ("/nonexistent/hosts", "/nonexistent/hosts cannot be read: No such file"),
         ('["/nonexistent/x"]', "/nonexistent/x cannot be run"),

@@ -110,7 +110,7 @@ def _text(source: str) -> tuple[str, str]:
         return _printed(words), f"the output of {words[0]}"
     if not source:
         raise UsageError(
-            "Existing hosts need a list of them.",
+            "The list of existing hosts is missing.",
             "Write `endpoint:` with the path of an inventory, or with a command's argument list.",
         )
     path = Path(source).expanduser()

@@ -185,7 +185,7 @@ class ExistingHosts:
         except UsageError as error:
             is_command = self._settings.endpoint.lstrip().startswith("[")
             cause = Cause.UNREACHABLE if is_command else Cause.UNKNOWN
-            raise CloudError(cause, f"Existing hosts: {error.message}", error.hint) from error
+            raise CloudError(cause, error.message, error.hint) from error
 
     def _in(self, region: str) -> list[InventoryHost]:
         return [one for one in self._hosts() if (one.region or REGION) == region]
