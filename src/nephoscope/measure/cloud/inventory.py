@@ -47,7 +47,7 @@ class InventoryHost:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Listing:
     """Groups and variables while they are read."""
 
     members: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -158,11 +158,11 @@ def _of_document(document: Any, name: str, output: str) -> list[InventoryHost]:
         raise UsageError(
             f"{name} has no output '{output}'.", f"It has: {', '.join(outputs) or 'none'}."
         )
-    found = _Found()
+    results = _Listing()
     for key, value in outputs.items():
         if output in ("", key):
-            _merge(found, _of_values(key, value, only_hosts=not output))
-    return _hosts(found, name)
+            _merge(results, _of_values(key, value, only_hosts=not output))
+    return _hosts(results, name)
 
 
 def _is_group(value: Any) -> bool:
@@ -172,34 +172,34 @@ def _is_group(value: Any) -> bool:
     )
 
 
-def _of_groups(document: Mapping[str, Any]) -> _Found:
+def _of_groups(document: Mapping[str, Any]) -> _Listing:
     """An inventory in YAML (`hosts` is a mapping), or as `ansible-inventory --list` prints it."""
-    found = _Found()
+    results = _Listing()
     meta = document.get("_meta") or {}
     for host, values in (meta.get("hostvars") or {}).items():
-        found.host_vars.setdefault(str(host), {}).update(values or {})
+        results.host_vars.setdefault(str(host), {}).update(values or {})
 
     def add(group: str, content: Any) -> None:
         content = content if isinstance(content, dict) else {}
         hosts, children = content.get("hosts") or {}, content.get("children") or {}
-        found.members.setdefault(group, {})
+        results.members.setdefault(group, {})
         for host in hosts:
             values = hosts[host] if isinstance(hosts, dict) else None
-            found.add_host(group, str(host), values if isinstance(values, dict) else {})
-        found.group_vars.setdefault(group, {}).update(content.get("vars") or {})
+            results.add_host(group, str(host), values if isinstance(values, dict) else {})
+        results.group_vars.setdefault(group, {}).update(content.get("vars") or {})
         for child in children:
-            found.children.setdefault(group, {})[str(child)] = None
+            results.children.setdefault(group, {})[str(child)] = None
             if isinstance(children, dict):
                 add(str(child), children[child])
 
     for group, content in document.items():
         if group != "_meta":
             add(str(group), content)
-    return found
+    return results
 
 
-def _of_ini(text: str, name: str) -> _Found:
-    found = _Found()
+def _of_ini(text: str, name: str) -> _Listing:
+    results = _Listing()
     group, part = "ungrouped", ""
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
@@ -207,7 +207,7 @@ def _of_ini(text: str, name: str) -> _Found:
             continue
         if match := re.fullmatch(r"\[([^\]:]+)(?::(vars|children))?\]\s*(?:[#;].*)?", line):
             group, part = match[1].strip(), match[2] or ""
-            found.members.setdefault(group, {})
+            results.members.setdefault(group, {})
             continue
         try:
             words = shlex.split(line, comments=True)
@@ -215,9 +215,9 @@ def _of_ini(text: str, name: str) -> _Found:
             raise UsageError(f"{name}, line {number}: a quotation mark is not closed.") from None
         if part == "vars":
             key, _, value = line.partition("=")
-            found.group_vars.setdefault(group, {})[key.strip()] = value.strip().strip("\"'")
+            results.group_vars.setdefault(group, {})[key.strip()] = value.strip().strip("\"'")
         elif part == "children":
-            found.children.setdefault(group, {})[words[0]] = None
+            results.children.setdefault(group, {})[words[0]] = None
         else:
             pairs = [word.partition("=") for word in words[1:]]
             if wrong := [key for key, equals, _ in pairs if not equals]:
@@ -225,16 +225,18 @@ def _of_ini(text: str, name: str) -> _Found:
                     f"{name}, line {number}: '{wrong[0]}' is no variable of a host.",
                     "Write NAME=VALUE.",
                 )
-            found.add_host(group, words[0], {key: value for key, _, value in pairs})
-    return found
+            results.add_host(group, words[0], {key: value for key, _, value in pairs})
+    return results
 
 
 def _outputs(document: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of OpenTofu ({name: {value, type, sensitive}}) or Pulumi ({name: value})."""
-    is_tofu = all(isinstance(one, dict) and "value" in one for one in document.values())
+    is_tofu = all(isinstance(entry, dict) and "value" in entry for entry in document.values())
     if not is_tofu:
         return {str(key): value for key, value in document.items()}
-    return {str(key): one["value"] for key, one in document.items() if not one.get("sensitive")}
+    return {
+        str(key): entry["value"] for key, entry in document.items() if not entry.get("sensitive")
+    }
 
 
 _ADDRESS_KEYS = (
@@ -243,29 +245,31 @@ _ADDRESS_KEYS = (
 )
 
 
-def _of_values(key: str, value: Any, *, only_hosts: bool = False) -> _Found:
+def _of_values(key: str, value: Any, *, only_hosts: bool = False) -> _Listing:
     """Addresses in an output: one, a list, or a mapping by name; each a text or an object.
 
     only_hosts: an output is left out unless all of it are addresses, for it may be anything else.
     """
-    found = _Found()
+    results = _Listing()
     entries: list[tuple[str, Any]]
     if isinstance(value, dict) and _address(value) is None:
-        entries = [(str(name), one) for name, one in value.items()]
+        entries = [(str(name), entry) for name, entry in value.items()]
     else:
-        entries = [("", one) for one in (value if isinstance(value, list) else [value])]
-    for name, one in entries:
-        address = _address(one)
-        if address is None or (only_hosts and isinstance(one, str) and not _is_address(one)):
+        entries = [("", entry) for entry in (value if isinstance(value, list) else [value])]
+    for name, entry in entries:
+        address = _address(entry)
+        if address is None or (only_hosts and isinstance(entry, str) and not _is_address(entry)):
             if only_hosts:
-                return _Found()
-            raise UsageError(f"{one!a} is no address of a host.", "Write an address or a name.")
+                return _Listing()
+            raise UsageError(f"{entry!a} is no address of a host.", "Write an address or a name.")
         values = (
-            {**one, "ansible_host": address} if isinstance(one, dict) else {"ansible_host": one}
+            {**entry, "ansible_host": address}
+            if isinstance(entry, dict)
+            else {"ansible_host": entry}
         )
         host = name or str(values.get("name") or address)
-        found.add_host(key or "ungrouped", host, values)
-    return found
+        results.add_host(key or "ungrouped", host, values)
+    return results
 
 
 def _address(value: Any) -> str | None:
@@ -288,24 +292,24 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _merge(found: _Found, other: _Found) -> None:
-    for group, members in other.members.items():
-        found.members.setdefault(group, {}).update(members)
-    for host, values in other.host_vars.items():
-        found.host_vars.setdefault(host, {}).update(values)
+def _merge(results: _Listing, addition: _Listing) -> None:
+    for group, members in addition.members.items():
+        results.members.setdefault(group, {}).update(members)
+    for host, values in addition.host_vars.items():
+        results.host_vars.setdefault(host, {}).update(values)
 
 
-def _hosts(found: _Found, name: str) -> list[InventoryHost]:
+def _hosts(results: _Listing, name: str) -> list[InventoryHost]:
     """The hosts with what they inherit: of `all`, outer groups, inner ones, then their own."""
-    everything = dict.fromkeys(host for members in found.members.values() for host in members)
-    everything.update(dict.fromkeys(found.host_vars))
+    everything = dict.fromkeys(host for members in results.members.values() for host in members)
+    everything.update(dict.fromkeys(results.host_vars))
     if len(everything) > MAX_HOSTS:
         raise UsageError(f"{name} names more than {MAX_HOSTS} hosts.")
-    return [_host(found, host, name) for host in everything]
+    return [_host(results, host, name) for host in everything]
 
 
-def _host(found: _Found, host: str, name: str) -> InventoryHost:
-    direct = [group for group, members in found.members.items() if host in members]
+def _host(results: _Listing, host: str, name: str) -> InventoryHost:
+    direct = [group for group, members in results.members.items() if host in members]
     depths: dict[str, int] = {}
 
     def climb(group: str, depth: int) -> None:
@@ -314,16 +318,16 @@ def _host(found: _Found, host: str, name: str) -> InventoryHost:
         if depth <= depths.get(group, -1):
             return
         depths[group] = depth
-        for parent, children in found.children.items():
+        for parent, children in results.children.items():
             if group in children:
                 climb(parent, depth + 1)
 
     for group in direct:
         climb(group, 0)
-    values: dict[str, Any] = dict(found.group_vars.get(EVERY, {}))
-    for group in sorted(depths, key=lambda one: (-depths[one], one)):
-        values.update(found.group_vars.get(group, {}))
-    values.update(found.host_vars.get(host, {}))
+    values: dict[str, Any] = dict(results.group_vars.get(EVERY, {}))
+    for group in sorted(depths, key=lambda entry: (-depths[entry], entry)):
+        values.update(results.group_vars.get(group, {}))
+    values.update(results.host_vars.get(host, {}))
     groups = frozenset({*depths, EVERY} - {"ungrouped", ""})
     return InventoryHost(
         host,

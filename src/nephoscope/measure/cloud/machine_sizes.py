@@ -34,6 +34,8 @@ def size_name(vcpus: float, memory_bytes: int) -> str:
 
 def sizes_up_to(vcpus: float, memory_bytes: int, *, whole_cpus: bool = False) -> list[MachineType]:
     """Returns the usual sizes that fit into a machine; any other is taken too."""
-    cpus: Sequence[float] = [one for one in _CPUS if one <= vcpus and (one >= 1 or not whole_cpus)]
+    cpus: Sequence[float] = [
+        entry for entry in _CPUS if entry <= vcpus and (entry >= 1 or not whole_cpus)
+    ]
     memories = [mib << 20 for mib in _MIB if mib << 20 <= memory_bytes]
     return [MachineType(size_name(cpu, memory), cpu, memory) for cpu in cpus for memory in memories]

@@ -70,26 +70,28 @@ class ExistingHosts:
     def account(self) -> Account:
         """See `Provider.account`."""
         hosts = self._hosts()
-        taken = {one["key"] for one in _taken()}
-        used = len([one for one in hosts if one.key in taken])
+        reserved = {entry["key"] for entry in _read_reservations()}
+        used = len([entry for entry in hosts if entry.key in reserved])
         return Account(self._settings.endpoint, quotas={"hosts": (used, len(hosts))})
 
     def regions(self) -> Sequence[str]:
         """See `Provider.regions`."""
-        return sorted({one.region or REGION for one in self._hosts()})
+        return sorted({entry.region or REGION for entry in self._hosts()})
 
     def zones(self, region: str) -> Sequence[str]:
         """See `Provider.zones`."""
-        return sorted({one.zone for one in self._in(region)} - {""})
+        return sorted({entry.zone for entry in self._in(region)} - {""})
 
     def types(self, region: str) -> Sequence[MachineType]:
         """See `Provider.types`: the groups. A size that no fact tells is not a number, or 0."""
-        found: dict[str, MachineType] = {}
+        results: dict[str, MachineType] = {}
         for host in self._in(region):
             for group in sorted(host.groups):
                 size = (host.vcpus or math.nan, host.memory_bytes or 0)
-                found.setdefault(group, MachineType(group, *size))
-        return [found[name] for name in sorted(found, key=lambda one: (one != EVERY, one))]
+                results.setdefault(group, MachineType(group, *size))
+        return [
+            results[name] for name in sorted(results, key=lambda entry: (entry != EVERY, entry))
+        ]
 
     def image(self, region: str, name: str) -> str:
         """See `Provider.image`."""
@@ -110,12 +112,12 @@ class ExistingHosts:
         if not isinstance(request, MachineRequest):
             raise CloudError(Cause.REFUSED, "Existing hosts: only machines can be taken.")
         suitable = [
-            one
-            for one in self._in(request.region)
-            if request.type in one.groups and request.zone in ("", one.zone)
+            entry
+            for entry in self._in(request.region)
+            if request.type in entry.groups and request.zone in ("", entry.zone)
         ]
         if not suitable:
-            groups = ", ".join(one.name for one in self.types(request.region))
+            groups = ", ".join(entry.name for entry in self.types(request.region))
             raise CloudError(
                 Cause.UNKNOWN,
                 f"Existing hosts: none is of type '{request.type}'"
@@ -123,12 +125,14 @@ class ExistingHosts:
                 f"Types are the groups: {groups}.",
             )
         with _locked():
-            everyone = {one["key"]: one for one in _taken()}
-            machines = [_machine(one) for one in everyone.values()]
-            own = [one for one in machines if one.tags.token == request.tags.token]
+            everyone = {entry["key"]: entry for entry in _read_reservations()}
+            machines = [_machine(entry) for entry in everyone.values()]
+            own = [entry for entry in machines if entry.tags.token == request.tags.token]
             if own and request.tags.token:
                 return own
-            free = list({one.key: one for one in suitable if one.key not in everyone}.values())
+            free = list(
+                {entry.key: entry for entry in suitable if entry.key not in everyone}.values()
+            )
             if len(free) < request.at_least:
                 raise CloudError(
                     Cause.CAPACITY,
@@ -137,22 +141,22 @@ class ExistingHosts:
                     f"{request.at_least} are needed.",
                     "See `nephoscope cloud list`; `nephoscope cloud sweep` frees what was left.",
                 )
-            taken = [_document(one, request) for one in free[: request.count]]
-            for one in taken:
-                _write(one)
-        return [_machine(one) for one in taken]
+            reserved = [_document(entry, request) for entry in free[: request.count]]
+            for entry in reserved:
+                _write(entry)
+        return [_machine(entry) for entry in reserved]
 
     def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
         """See `Provider.resources`: also of hosts that have left the list."""
-        found = [_machine(one) for one in _taken() if one["region"] == region]
-        return [one for one in found if run in (None, one.tags.run)]
+        results = [_machine(entry) for entry in _read_reservations() if entry["region"] == region]
+        return [entry for entry in results if run in (None, entry.tags.run)]
 
     def delete(self, resource: Resource) -> None:
         """See `Provider.delete`: gives a host back, unless somebody else has it by now."""
         with _locked():
-            for one in _taken():
-                if one["id"] == resource.id and _machine(one).tags.run == resource.tags.run:
-                    _path(one["key"]).unlink(missing_ok=True)
+            for entry in _read_reservations():
+                if entry["id"] == resource.id and _machine(entry).tags.run == resource.tags.run:
+                    _path(entry["key"]).unlink(missing_ok=True)
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """See `Provider.act`: hosts of others are left as they are."""
@@ -173,11 +177,11 @@ class ExistingHosts:
     def extend(self, resource: Resource, expires_s: int) -> None:
         """See `Provider.extend`."""
         with _locked():
-            for one in _taken():
-                machine = _machine(one)
-                if one["id"] == resource.id and machine.tags.run == resource.tags.run:
+            for entry in _read_reservations():
+                machine = _machine(entry)
+                if entry["id"] == resource.id and machine.tags.run == resource.tags.run:
                     tags = replace(machine.tags, expires_s=expires_s)
-                    _write({**one, "tags": tags.as_mapping()})
+                    _write({**entry, "tags": tags.as_mapping()})
 
     def _hosts(self) -> list[InventoryHost]:
         try:
@@ -188,7 +192,7 @@ class ExistingHosts:
             raise CloudError(cause, error.message, error.hint) from error
 
     def _in(self, region: str) -> list[InventoryHost]:
-        return [one for one in self._hosts() if (one.region or REGION) == region]
+        return [entry for entry in self._hosts() if (entry.region or REGION) == region]
 
 
 @contextmanager
@@ -203,17 +207,17 @@ def _locked() -> Iterator[None]:
         os.close(descriptor)
 
 
-def _taken() -> list[dict[str, Any]]:
+def _read_reservations() -> list[dict[str, Any]]:
     """The reservations; one that is damaged is still one, but of nobody."""
-    found = []
+    results = []
     for path in sorted(reservations().glob("*.json")):
         try:
-            one = json.loads(path.read_text(encoding="utf-8"))
+            entry = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             continue
-        if Tags.from_mapping(one["tags"]) is not None:
-            found.append(one)
-    return found
+        if Tags.from_mapping(entry["tags"]) is not None:
+            results.append(entry)
+    return results
 
 
 def _document(host: InventoryHost, request: MachineRequest) -> dict[str, Any]:
@@ -228,11 +232,11 @@ def _document(host: InventoryHost, request: MachineRequest) -> dict[str, Any]:
     }
 
 
-def _write(one: Mapping[str, Any]) -> None:
+def _write(entry: Mapping[str, Any]) -> None:
     """Writes a reservation, whole or not at all, and synced."""
-    path = _path(one["key"])
+    path = _path(entry["key"])
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False) as file:
-        json.dump(one, file)
+        json.dump(entry, file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(file.name, path)
@@ -242,18 +246,18 @@ def _path(key: str) -> Path:
     return reservations() / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
-def _machine(one: Mapping[str, Any]) -> Machine:
-    tags = Tags.from_mapping(one["tags"])
+def _machine(entry: Mapping[str, Any]) -> Machine:
+    tags = Tags.from_mapping(entry["tags"])
     assert tags is not None
-    target = dict(one["target"])
+    target = dict(entry["target"])
     return Machine(
         Kind.MACHINE,
-        str(one["id"]),
-        str(one["region"]),
+        str(entry["id"]),
+        str(entry["region"]),
         tags,
-        zone=str(one["zone"]),
-        name=str(one["id"]),
-        type=str(one["type"]),
+        zone=str(entry["zone"]),
+        name=str(entry["id"]),
+        type=str(entry["type"]),
         image=IMAGE,
         address=str(target["address"]),
         host=str(target["address"]),

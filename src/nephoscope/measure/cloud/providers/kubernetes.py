@@ -95,13 +95,13 @@ class KubernetesCloud:
         """See `Provider.account`: the user that the API takes us for, and the quotas of the
         context's namespace."""
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-        found = self._ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
-        user = str(found["status"]["userInfo"]["username"])
+        results = self._ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+        user = str(results["status"]["userInfo"]["username"])
         quotas: dict[str, tuple[float | None, float | None]] = {}
         with contextlib.suppress(CloudError):
             path = f"/api/v1/namespaces/{self._at.namespace}/resourcequotas"
-            for one in self._ask("GET", path)["items"]:
-                status = one.get("status") or {}
+            for entry in self._ask("GET", path)["items"]:
+                status = entry.get("status") or {}
                 for key, limit in (status.get("hard") or {}).items():
                     used = (status.get("used") or {}).get(key)
                     quotas[key] = (_number(used) if used is not None else None, _number(limit))
@@ -110,19 +110,19 @@ class KubernetesCloud:
     def regions(self) -> Sequence[str]:
         """See `Provider.regions`: the namespaces, or the context's where others are not shown."""
         try:
-            found = self._ask("GET", "/api/v1/namespaces")
+            results = self._ask("GET", "/api/v1/namespaces")
         except CloudError as error:
             if error.cause is not Cause.CREDENTIALS or "forbidden" not in error.message:
                 raise
             return [self._at.namespace]
-        return [str(one["metadata"]["name"]) for one in found["items"]]
+        return [str(entry["metadata"]["name"]) for entry in results["items"]]
 
     def zones(self, region: str) -> Sequence[str]:
         """See `Provider.zones`: zones of the nodes, and the nodes themselves."""
         self._known(region)
         nodes = self._nodes()
         zones = {labels[_ZONE] for labels in map(_labels, nodes) if _ZONE in labels}
-        return [*sorted(zones), *sorted(str(one["metadata"]["name"]) for one in nodes)]
+        return [*sorted(zones), *sorted(str(entry["metadata"]["name"]) for entry in nodes)]
 
     def types(self, region: str) -> Sequence[MachineType]:
         """See `Provider.types`: the usual sizes that fit into the largest node."""
@@ -161,8 +161,8 @@ class KubernetesCloud:
                 made.append(self._create_pod(request, size, number))
         except CloudError as error:
             if error.cause is not Cause.QUOTA or len(made) < request.at_least:
-                for one in made if not error.passes else ():
-                    self.delete(one)
+                for entry in made if not error.passes else ():
+                    self.delete(entry)
                 raise
         return made
 
@@ -172,7 +172,7 @@ class KubernetesCloud:
         pods = list(self._list(f"/api/v1/namespaces/{region}/pods", selector))
         zones = self._zones_of_nodes() if pods else {}
         made = [self._machine(region, pod, zones) for pod in pods]
-        return [one for one in made if one is not None]
+        return [entry for entry in made if entry is not None]
 
     def delete(self, resource: Resource) -> None:
         """See `Provider.delete`; the pod stays listed until its node has ended it."""
@@ -277,7 +277,7 @@ class KubernetesCloud:
             "hostNetwork": request.network == "host",
         }
         if request.zone:
-            nodes = [str(one["metadata"]["name"]) for one in self._nodes()]
+            nodes = [str(entry["metadata"]["name"]) for entry in self._nodes()]
             spec["nodeSelector"] = {_HOST if request.zone in nodes else _ZONE: request.zone}
         return {
             "metadata": {
@@ -336,12 +336,15 @@ class KubernetesCloud:
             return []
 
     def _zones_of_nodes(self) -> Mapping[str, str]:
-        return {str(one["metadata"]["name"]): _labels(one).get(_ZONE, "") for one in self._nodes()}
+        return {
+            str(entry["metadata"]["name"]): _labels(entry).get(_ZONE, "") for entry in self._nodes()
+        }
 
     def _largest(self) -> tuple[float, int]:
-        found = [(one.get("status") or {}).get("allocatable") or {} for one in self._nodes()]
+        results = [(entry.get("status") or {}).get("allocatable") or {} for entry in self._nodes()]
         sizes = [
-            (_number(one.get("cpu", "0")), int(_number(one.get("memory", "0")))) for one in found
+            (_number(entry.get("cpu", "0")), int(_number(entry.get("memory", "0"))))
+            for entry in results
         ]
         return max(sizes, default=_LARGEST)
 
@@ -357,9 +360,9 @@ class KubernetesCloud:
         """Objects of a listing, page by page."""
         query = {"limit": str(PAGE), **({"labelSelector": selector} if selector else {})}
         while True:
-            found = self._ask("GET", f"{path}?{urllib.parse.urlencode(query)}")
-            yield from found.get("items") or ()
-            following = (found.get("metadata") or {}).get("continue")
+            results = self._ask("GET", f"{path}?{urllib.parse.urlencode(query)}")
+            yield from results.get("items") or ()
+            following = (results.get("metadata") or {}).get("continue")
             if not following:
                 return
             query["continue"] = str(following)
@@ -431,15 +434,15 @@ def _state(metadata: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[Stat
         ended = status.get("reason") == "DeadlineExceeded"
         return (State.STOPPED if ended else State.FAILED), words or "it ended"
     containers = status.get("containerStatuses") or ()
-    for state in (one.get("state") or {} for one in containers):
+    for state in (entry.get("state") or {} for entry in containers):
         waiting = state.get("waiting") or {}
         if waiting.get("reason") in _LOST:
             return State.FAILED, f"{waiting['reason']}: {waiting.get('message', '')}".rstrip(": ")
         if phase == "Running" and state.get("running"):
             return State.READY, ""
-    for one in status.get("conditions") or ():
-        if one["type"] == "PodScheduled" and one["status"] == "False":
-            return State.PENDING, str(one.get("message", ""))
+    for entry in status.get("conditions") or ():
+        if entry["type"] == "PodScheduled" and entry["status"] == "False":
+            return State.PENDING, str(entry.get("message", ""))
     return State.PENDING, ""
 
 
@@ -468,8 +471,8 @@ def _number(quantity: object) -> float:
     return float(match[1]) * _SUFFIXES.get(match[2], 0.0) if match else 0.0
 
 
-def _labels(one: Mapping[str, Any]) -> Mapping[str, str]:
-    return one["metadata"].get("labels") or {}
+def _labels(entry: Mapping[str, Any]) -> Mapping[str, str]:
+    return entry["metadata"].get("labels") or {}
 
 
 def _seconds(text: Any) -> float | None:

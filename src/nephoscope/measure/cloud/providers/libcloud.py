@@ -44,7 +44,7 @@ _DEFAULT_REGION = "default"
 _PAGE = 100
 
 _Secrets = Mapping[str, str]
-_Found = Iterator[tuple[Any, Tags]]
+_Listing = Iterator[tuple[Any, Tags]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Driver:
     variables: Mapping[str, str]
     options: Callable[[CloudSettings, _Secrets], tuple[Sequence[Any], Mapping[str, Any]]]
     request: Callable[[Any, MachineRequest, int], Mapping[str, Any]]
-    nodes: Callable[[Any, Any], _Found]
+    nodes: Callable[[Any, Any], _Listing]
     file: str = ""
     section: str = ""
     cards: bool = False
@@ -100,7 +100,7 @@ class LibcloudCloud:
     def regions(self) -> Sequence[str]:
         """See `Provider.regions`."""
         with self._translated():
-            return [_region(one) for one in self._driver().list_locations()]
+            return [_region(entry) for entry in self._driver().list_locations()]
 
     def zones(self, region: str) -> Sequence[str]:
         """See `Provider.zones`: a location has no parts."""
@@ -111,8 +111,8 @@ class LibcloudCloud:
         """See `Provider.types`."""
         with self._translated():
             driver = self._driver()
-            found = driver.list_sizes(location=self._location(driver, region))
-            return [_type(one) for one in found]
+            results = driver.list_sizes(location=self._location(driver, region))
+            return [_type(entry) for entry in results]
 
     def image(self, region: str, name: str) -> str:
         """See `Provider.image`."""
@@ -136,8 +136,8 @@ class LibcloudCloud:
             certain = error.cause in (Cause.QUOTA, Cause.CAPACITY)
             if not certain or len(made) < request.at_least:
                 if error.cause is not Cause.UNANSWERED:
-                    for one in made:
-                        self.delete(one)
+                    for entry in made:
+                        self.delete(entry)
                 raise
         return made
 
@@ -146,12 +146,14 @@ class LibcloudCloud:
         with self._translated():
             driver = self._driver()
             location = self._location(driver, region)
-            found: list[Resource] = [
+            results: list[Resource] = [
                 _machine(region, node, tags) for node, tags in self._of.nodes(driver, location)
             ]
             if self._of.cards:
-                found += [_card(region, card, tags) for card, tags in _azure_cards(driver, region)]
-            return [one for one in found if run in (None, one.tags.run)]
+                results += [
+                    _card(region, card, tags) for card, tags in _azure_cards(driver, region)
+                ]
+            return [entry for entry in results if run in (None, entry.tags.run)]
 
     def delete(self, resource: Resource) -> None:
         """See `Provider.delete`."""
@@ -163,8 +165,10 @@ class LibcloudCloud:
                     if card.id == resource.id:
                         driver.ex_destroy_nic(card)
                 return
-            found = [one for one, _ in self._of.nodes(driver, location) if one.id == resource.id]
-            for node in found:
+            results = [
+                entry for entry, _ in self._of.nodes(driver, location) if entry.id == resource.id
+            ]
+            for node in results:
                 if self._settings.provider == "cloudstack":
                     # Else it would keep its disk, and its place in the lists, for a day.
                     driver.destroy_node(node, ex_expunge=True)
@@ -201,7 +205,7 @@ class LibcloudCloud:
         with self._translated():
             driver = self._driver()
             location = self._location(driver, request.region)
-            sizes = {one.name: one for one in driver.list_sizes(location=location)}
+            sizes = {entry.name: entry for entry in driver.list_sizes(location=location)}
             if request.type not in sizes:
                 raise CloudError(
                     Cause.UNKNOWN,
@@ -216,21 +220,21 @@ class LibcloudCloud:
             return _machine(request.region, node, request.tags)
 
     def _image(self, driver: Any, region: str, name: str) -> Any:
-        found = driver.list_images(location=self._location(driver, region))
-        for one in found:
-            if name in (str(one.id), one.name):
-                return one
+        results = driver.list_images(location=self._location(driver, region))
+        for entry in results:
+            if name in (str(entry.id), entry.name):
+                return entry
         raise CloudError(
             Cause.UNKNOWN,
             f"{self._of.title}: there is no image '{name}' in {region}.",
-            f"It has: {', '.join(str(one.name) for one in found[:8])}.",
+            f"It has: {', '.join(str(entry.name) for entry in results[:8])}.",
         )
 
     def _location(self, driver: Any, region: str) -> Any:
         with self._translated():
-            for one in driver.list_locations():
-                if _region(one) == region:
-                    return one
+            for entry in driver.list_locations():
+                if _region(entry) == region:
+                    return entry
         raise CloudError(Cause.UNKNOWN, f"{self._of.title}: there is no region '{region}'.")
 
     def _driver(self) -> Any:
@@ -280,9 +284,9 @@ class LibcloudCloud:
 
 def _credentials(of: Driver, settings: CloudSettings) -> _Secrets:
     """The credentials of the environment, else of the file of the cloud's own tools."""
-    found = {key: os.environ[name] for key, name in of.variables.items() if os.environ.get(name)}
-    if len(found) == len(of.variables) and not settings.profile:
-        return found
+    results = {key: os.environ[name] for key, name in of.variables.items() if os.environ.get(name)}
+    if len(results) == len(of.variables) and not settings.profile:
+        return results
     path = Path(of.file).expanduser() if of.file else None
     parser = configparser.ConfigParser(interpolation=None)
     if path is not None:
@@ -290,7 +294,7 @@ def _credentials(of: Driver, settings: CloudSettings) -> _Secrets:
             parser.read_string(path.read_text(encoding="utf-8"))
     section = settings.profile or of.section
     values = dict(parser[section]) if section in parser else {}
-    missing = [key for key in of.variables if not (found.get(key) or values.get(key))]
+    missing = [key for key in of.variables if not (results.get(key) or values.get(key))]
     if missing:
         where = f"section [{section}] of {of.file}" if of.file else "the environment"
         names = ", ".join(of.variables.values())
@@ -300,7 +304,7 @@ def _credentials(of: Driver, settings: CloudSettings) -> _Secrets:
             f"{where}.",
             f"Write it there, or set {names}.",
         )
-    return {**values, **found}
+    return {**values, **results}
 
 
 _CODES = {401: Cause.CREDENTIALS, 403: Cause.CREDENTIALS, 404: Cause.UNKNOWN, 429: Cause.THROTTLED}
@@ -349,7 +353,7 @@ _STATES = {
 def _machine(region: str, node: Any, tags: Tags) -> Machine:
     extra = node.extra or {}
     public, private = list(node.public_ips or ()), list(node.private_ips or ())
-    addresses = [str(getattr(one, "address", one)) for one in (*public, *private)]
+    addresses = [str(getattr(entry, "address", entry)) for entry in (*public, *private)]
     created = node.created_at
     return Machine(
         Kind.MACHINE,
@@ -386,7 +390,7 @@ def _short(tags: Tags, number: int) -> str:
     return f"nephoscope-{tags.token[:32]}-{number}"
 
 
-def _by_labels(driver: Any, location: Any, key: str) -> _Found:
+def _by_labels(driver: Any, location: Any, key: str) -> _Listing:
     for node in driver.list_nodes():
         tags = Tags.from_mapping((node.extra or {}).get(key) or {})
         if tags is not None:
@@ -403,8 +407,10 @@ def _cloudstack_options(settings: CloudSettings, secrets: _Secrets) -> Any:
 
 
 def _cloudstack_request(driver: Any, request: MachineRequest, number: int) -> Mapping[str, Any]:
-    locations = [one for one in driver.list_locations() if _region(one) == request.region]
-    networks = [one for one in driver.ex_list_networks() if request.network in (one.id, one.name)]
+    locations = [entry for entry in driver.list_locations() if _region(entry) == request.region]
+    networks = [
+        entry for entry in driver.ex_list_networks() if request.network in (entry.id, entry.name)
+    ]
     if request.network and not networks:
         raise CloudError(Cause.UNKNOWN, f"CloudStack: there is no network '{request.network}'.")
     return {
@@ -418,25 +424,25 @@ def _cloudstack_request(driver: Any, request: MachineRequest, number: int) -> Ma
     }
 
 
-def _cloudstack_nodes(driver: Any, location: Any) -> _Found:
+def _cloudstack_nodes(driver: Any, location: Any) -> _Listing:
     """Its `list_nodes` reads one page, and no display names."""
-    page, found = 1, list[Mapping[str, Any]]()
+    page, results = 1, list[Mapping[str, Any]]()
     while True:
-        asked = {"page": page, "pagesize": _PAGE, "listall": "true"}
+        query = {"page": page, "pagesize": _PAGE, "listall": "true"}
         if location is not None:
-            asked["zoneid"] = location.id
-        answer = driver._sync_request("listVirtualMachines", params=asked)
+            query["zoneid"] = location.id
+        answer = driver._sync_request("listVirtualMachines", params=query)
         machines = answer.get("virtualmachine") or []
-        found += machines
+        results += machines
         # A server may hold its pages smaller than what was asked for.
-        if not machines or len(found) >= int(answer.get("count") or 0):
+        if not machines or len(results) >= int(answer.get("count") or 0):
             break
         page += 1
-    for one in found:
-        tags = _tags_of_name(str(one.get("displayname", "")))
+    for entry in results:
+        tags = _tags_of_name(str(entry.get("displayname", "")))
         if tags is not None:
-            public = [one["publicip"]] if one.get("publicip") else None
-            yield driver._to_node(data=one, public_ips=public), tags
+            public = [entry["publicip"]] if entry.get("publicip") else None
+            yield driver._to_node(data=entry, public_ips=public), tags
 
 
 # OpenNebula: its OCCI service, up to version 4. Libcloud 3.9 sends no name, whatever it is given,
@@ -459,10 +465,12 @@ def _opennebula_options(settings: CloudSettings, secrets: _Secrets) -> Any:
 
 def _opennebula_request(driver: Any, request: MachineRequest, number: int) -> Mapping[str, Any]:
     networks = [
-        one for one in driver.ex_list_networks() if request.network in (str(one.id), one.name)
+        entry
+        for entry in driver.ex_list_networks()
+        if request.network in (str(entry.id), entry.name)
     ]
-    for one in networks:
-        one.address = None  # that of the whole network, which no machine can have
+    for entry in networks:
+        entry.address = None  # that of the whole network, which no machine can have
     if request.network and not networks:
         raise CloudError(Cause.UNKNOWN, f"OpenNebula: there is no network '{request.network}'.")
     name = _named(request.tags, number)
@@ -473,7 +481,7 @@ def _opennebula_request(driver: Any, request: MachineRequest, number: int) -> Ma
     return {"name": name, "networks": networks or None, "context": context}
 
 
-def _opennebula_nodes(driver: Any, location: Any) -> _Found:
+def _opennebula_nodes(driver: Any, location: Any) -> _Listing:
     for node in driver.list_nodes():
         context = (node.extra or {}).get("context") or {}
         tags = _tags_of_name(context.get(_CONTEXT) or "")
@@ -511,7 +519,7 @@ def _google_request(driver: Any, request: MachineRequest, number: int) -> Mappin
     }
 
 
-def _google_nodes(driver: Any, location: Any) -> _Found:
+def _google_nodes(driver: Any, location: Any) -> _Listing:
     zone = location.name if location is not None else "all"
     for node in driver.list_nodes(ex_zone=zone):
         tags = Tags.from_mapping((node.extra or {}).get("labels") or {})
@@ -546,15 +554,15 @@ def _azure_request(driver: Any, request: MachineRequest, number: int) -> Mapping
             "Azure: a machine needs a resource group and a virtual network in it.",
             "Write `network: GROUP/NETWORK`.",
         )
-    vnets = [one for one in driver.ex_list_networks() if one.name == network]
-    subnets = [subnet for one in vnets for subnet in driver.ex_list_subnets(one)]
+    vnets = [entry for entry in driver.ex_list_networks() if entry.name == network]
+    subnets = [subnet for entry in vnets for subnet in driver.ex_list_subnets(entry)]
     name = _named(request.tags, number)
     if not subnets or len(name) > _AZURE_NAME:
         why = "no subnet in" if not subnets else "a longer name than it takes in"
         raise CloudError(Cause.UNKNOWN, f"Azure: there is {why} network '{request.network}'.")
     # The user data sets the login; the API wants one too, of which nobody keeps the private half.
     unused = asyncssh.generate_private_key("ssh-rsa").export_public_key("openssh").decode()
-    locations = [one for one in driver.list_locations() if _region(one) == request.region]
+    locations = [entry for entry in driver.list_locations() if _region(entry) == request.region]
     card = driver.ex_create_network_interface(name, subnets[0], group, locations[0])
     return {
         "name": _short(request.tags, number),
@@ -570,7 +578,7 @@ def _azure_request(driver: Any, request: MachineRequest, number: int) -> Mapping
     }
 
 
-def _azure_cards(driver: Any, region: str) -> _Found:
+def _azure_cards(driver: Any, region: str) -> _Listing:
     for group in driver.ex_list_resource_groups():
         for card in driver.ex_list_nics(group.name):
             tags = _tags_of_name(str(card.name))

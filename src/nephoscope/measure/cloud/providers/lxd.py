@@ -87,21 +87,21 @@ class LxdCloud:
 
     def account(self) -> Account:
         """See `Provider.account`."""
-        found = self._ask("default", "GET", "")
-        if found.get("auth") != "trusted":
+        results = self._ask("default", "GET", "")
+        if results.get("auth") != "trusted":
             raise CloudError(
                 Cause.CREDENTIALS,
                 "LXD: this client's certificate is not trusted by the server.",
                 "Run `lxc remote add NAME ADDRESS` with a token of the server.",
             )
-        environment = found.get("environment") or {}
+        environment = results.get("environment") or {}
         names = [str(environment.get(key, "")) for key in ("server_name", "server")]
         return Account(names[0] or "lxd", names[1] or "lxd")
 
     def regions(self) -> Sequence[str]:
         """See `Provider.regions`: the projects."""
-        found = self._ask("default", "GET", "/projects", query={"recursion": "1"})
-        return [str(one["name"]) for one in found]
+        results = self._ask("default", "GET", "/projects", query={"recursion": "1"})
+        return [str(entry["name"]) for entry in results]
 
     def zones(self, region: str) -> Sequence[str]:
         """See `Provider.zones`: members of the cluster; none where there is no cluster."""
@@ -110,21 +110,21 @@ class LxdCloud:
         if not (server.get("environment") or {}).get("server_clustered"):
             return []
         members = self._ask("default", "GET", "/cluster/members", query={"recursion": "1"})
-        return [str(one["server_name"]) for one in members]
+        return [str(entry["server_name"]) for entry in members]
 
     def types(self, region: str) -> Sequence[MachineType]:
         """See `Provider.types`: the usual sizes that fit into the server."""
         self._known(region)
-        found = self._ask("default", "GET", "/resources")
-        cpus, memory = int(found["cpu"]["total"]), int(found["memory"]["total"])
+        results = self._ask("default", "GET", "/resources")
+        cpus, memory = int(results["cpu"]["total"]), int(results["memory"]["total"])
         return sizes_up_to(cpus, memory, whole_cpus=True)
 
     def image(self, region: str, name: str) -> str:
         """See `Provider.image`: by alias, or by (the beginning of) its fingerprint."""
         for path in (f"/images/aliases/{name}", f"/images/{name}"):
             with contextlib.suppress(_Missing):
-                found = self._ask(region, "GET", path)
-                return str(found.get("target") or found["fingerprint"])
+                results = self._ask(region, "GET", path)
+                return str(results.get("target") or results["fingerprint"])
         raise CloudError(
             Cause.UNKNOWN,
             f"LXD: there is no image '{name}' in project {region}.",
@@ -149,17 +149,17 @@ class LxdCloud:
         """See `Provider.resources`."""
         every = {"recursion": "2"}
         machines = self._ask(region, "GET", "/instances", query=every)
-        found: list[Resource] = []
-        for one in machines:
-            machine = self._machine(region, one)
-            found += [machine] if machine is not None else []
-            for snapshot in one.get("snapshots") or ():
-                found += self._snapshot(region, str(one["name"]), snapshot)
+        results: list[Resource] = []
+        for entry in machines:
+            machine = self._machine(region, entry)
+            results += [machine] if machine is not None else []
+            for snapshot in entry.get("snapshots") or ():
+                results += self._snapshot(region, str(entry["name"]), snapshot)
         for pool in self._pools():
             path = f"/storage-pools/{pool}/volumes/custom"
             for volume in self._ask(region, "GET", path, query={"recursion": "1"}):
-                found += self._volume(region, pool, volume)
-        return [one for one in found if run in (None, one.tags.run)]
+                results += self._volume(region, pool, volume)
+        return [entry for entry in results if run in (None, entry.tags.run)]
 
     def delete(self, resource: Resource) -> None:
         """See `Provider.delete`."""
@@ -178,8 +178,8 @@ class LxdCloud:
             return
         self._set_state(machine, _ACTIONS[action])
         if action is not Action.STOP:
-            found = self._ask(machine.region, "GET", self._path(machine))
-            script = (found.get("config") or {}).get("cloud-init.user-data", "")
+            results = self._ask(machine.region, "GET", self._path(machine))
+            script = (results.get("config") or {}).get("cloud-init.user-data", "")
             self._run(machine.region, machine.id, script, first=False)
 
     def attach(self, machine: Machine, volume: Resource) -> None:
@@ -192,12 +192,12 @@ class LxdCloud:
     def detach(self, volume: Resource) -> None:
         """See `Provider.detach`."""
         _, _, name = volume.id.partition("/")
-        for one in self._ask(volume.region, "GET", "/instances", query={"recursion": "1"}):
-            own = one.get("devices") or {}
+        for entry in self._ask(volume.region, "GET", "/instances", query={"recursion": "1"}):
+            own = entry.get("devices") or {}
             left = {key: value for key, value in own.items() if value.get("source") != name}
             if left != own:
-                body = {key: one[key] for key in ("config", "profiles", "architecture")}
-                path = f"/instances/{one['name']}"
+                body = {key: entry[key] for key in ("config", "profiles", "architecture")}
+                path = f"/instances/{entry['name']}"
                 self._ask(volume.region, "PUT", path, {**body, "devices": left})
 
     def console(self, machine: Machine) -> str:
@@ -224,8 +224,8 @@ class LxdCloud:
         except CloudError as error:
             certain = error.cause in (Cause.QUOTA, Cause.CAPACITY)
             if not certain or len(made) < request.at_least:
-                for one in made if not error.passes else ():
-                    self.delete(one)
+                for entry in made if not error.passes else ():
+                    self.delete(entry)
                 raise
         return made
 
@@ -249,8 +249,8 @@ class LxdCloud:
             if "already exists" not in error.message:
                 raise
         # A call that was repeated may find it stopped: it starts, and its script runs once.
-        found = self._ask(request.region, "GET", f"/instances/{name}", query={"recursion": "1"})
-        machine = self._machine(request.region, found)
+        results = self._ask(request.region, "GET", f"/instances/{name}", query={"recursion": "1"})
+        machine = self._machine(request.region, results)
         if machine is None:
             raise CloudError(Cause.REFUSED, f"LXD: {name} belongs to somebody else.")
         if machine.state is not State.READY:
@@ -260,8 +260,8 @@ class LxdCloud:
                 self.delete(machine)
                 raise
         self._run(request.region, name, request.user_data, first=True)
-        found = self._ask(request.region, "GET", f"/instances/{name}", query={"recursion": "1"})
-        return self._machine(request.region, found) or machine
+        results = self._ask(request.region, "GET", f"/instances/{name}", query={"recursion": "1"})
+        return self._machine(request.region, results) or machine
 
     def _devices(self, request: MachineRequest) -> Mapping[str, Any]:
         profile = self._ask(request.region, "GET", "/profiles/default").get("devices") or {}
@@ -310,27 +310,27 @@ class LxdCloud:
         id_ = f"{request.source}/{name}"
         return Resource(Kind.SNAPSHOT, id_, request.region, request.tags, name=name)
 
-    def _machine(self, region: str, one: Mapping[str, Any]) -> Machine | None:
-        config = one.get("config") or {}
+    def _machine(self, region: str, entry: Mapping[str, Any]) -> Machine | None:
+        config = entry.get("config") or {}
         tags = _tags(config)
         if tags is None:
             return None
-        state = one.get("state") or {}
+        state = entry.get("state") or {}
         address = global_address(state.get("network") or {})
         return Machine(
             Kind.MACHINE,
-            str(one["name"]),
+            str(entry["name"]),
             region,
             tags,
-            _STATES.get(str(one.get("status")), State.PENDING),
-            zone="" if one.get("location") in (None, "none") else str(one["location"]),
-            name=str(one.get("description") or ""),
-            created_s=_seconds(one.get("created_at")),
+            _STATES.get(str(entry.get("status")), State.PENDING),
+            zone="" if entry.get("location") in (None, "none") else str(entry["location"]),
+            name=str(entry.get("description") or ""),
+            created_s=_seconds(entry.get("created_at")),
             type=config.get(f"{_USER}nephoscope-type") or _type(config),
             image=str(config.get("volatile.base_image", "")),
             private_address=address,
-            host="" if one.get("location") in (None, "none") else str(one["location"]),
-            target=self._target(region, str(one["name"])),
+            host="" if entry.get("location") in (None, "none") else str(entry["location"]),
+            target=self._target(region, str(entry["name"])),
         )
 
     def _target(self, region: str, name: str) -> Mapping[str, Any]:
@@ -341,16 +341,16 @@ class LxdCloud:
             values["remote"] = self._settings.profile
         return values
 
-    def _volume(self, region: str, pool: str, one: Mapping[str, Any]) -> Iterator[Resource]:
-        name, _, snapshot = str(one["name"]).partition("/")
-        created = _seconds(one.get("created_at"))
-        tags = _tags(one.get("config") or {})
+    def _volume(self, region: str, pool: str, entry: Mapping[str, Any]) -> Iterator[Resource]:
+        name, _, snapshot = str(entry["name"]).partition("/")
+        created = _seconds(entry.get("created_at"))
+        tags = _tags(entry.get("config") or {})
         if not snapshot and tags is not None:
             yield Resource(Kind.VOLUME, f"{pool}/{name}", region, tags, created_s=created)
-        yield from self._snapshot(region, f"{pool}/{name}", {**one, "name": snapshot})
+        yield from self._snapshot(region, f"{pool}/{name}", {**entry, "name": snapshot})
 
-    def _snapshot(self, region: str, source: str, one: Mapping[str, Any]) -> Iterator[Resource]:
-        name, created = str(one["name"]), _seconds(one.get("created_at"))
+    def _snapshot(self, region: str, source: str, entry: Mapping[str, Any]) -> Iterator[Resource]:
+        name, created = str(entry["name"]), _seconds(entry.get("created_at"))
         tags = Tags.from_name(name)
         if tags is not None:
             id_ = f"{source}/{name}"
@@ -371,8 +371,8 @@ class LxdCloud:
         return f"/storage-pools/{pool}/volumes/custom/{name}" if slash else f"/instances/{id_}"
 
     def _pools(self) -> Sequence[str]:
-        found = self._ask("default", "GET", "/storage-pools", query={"recursion": "1"})
-        return [str(one["name"]) for one in found]
+        results = self._ask("default", "GET", "/storage-pools", query={"recursion": "1"})
+        return [str(entry["name"]) for entry in results]
 
     def _known(self, region: str) -> None:
         if region not in self.regions():

@@ -97,10 +97,10 @@ def _merged(paths: list[str]) -> _Entries:
         read += 1
         current = current or str(document.get("current-context") or "")
         folder = str(Path(path).expanduser().absolute().parent)
-        for group, found in lists.items():
+        for group, results in lists.items():
             for entry in document.get(group) or ():
                 if isinstance(entry, dict) and isinstance(value := entry.get(group[:-1]), dict):
-                    found.setdefault(str(entry.get("name")), {**value, "": folder})
+                    results.setdefault(str(entry.get("name")), {**value, "": folder})
     if not read:
         raise UsageError(f"There is no kubeconfig {paths[0]}.", "Write its path as `endpoint:`.")
     return _Entries(lists, current, ", ".join(paths))
@@ -118,7 +118,7 @@ def _server(cluster: _Entry, user: _Entry, context: str) -> RestServer:
         raise UsageError(f"Context {context} names no address of a server.")
     plugin = user.get("exec")
     if isinstance(plugin, dict):
-        user = {**user, **_asked(plugin, context)}
+        user = {**user, **_ask_plugin(plugin, context)}
     tls = _context(cluster, user, context) if parts.scheme == "https" else None
     return RestServer(
         parts.hostname,
@@ -193,15 +193,15 @@ def _file(content: bytes) -> Iterator[str]:
         yield file.name
 
 
-def _asked(plugin: _Entry, context: str) -> _Entry:
+def _ask_plugin(plugin: _Entry, context: str) -> _Entry:
     """The credentials of a plugin (`aws`, `gke-gcloud-auth-plugin`, `kubelogin`, …), as keys of a
     user."""
     version = str(plugin.get("apiVersion") or "client.authentication.k8s.io/v1")
     info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
     variables = {
-        str(one["name"]): str(one["value"])
-        for one in plugin.get("env") or ()
-        if isinstance(one, dict) and {"name", "value"} <= set(one)
+        str(variable_entry["name"]): str(variable_entry["value"])
+        for variable_entry in plugin.get("env") or ()
+        if isinstance(variable_entry, dict) and {"name", "value"} <= set(variable_entry)
     }
     command = [str(plugin.get("command")), *map(str, plugin.get("args") or ())]
     try:

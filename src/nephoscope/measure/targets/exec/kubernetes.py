@@ -49,19 +49,19 @@ class PodChannel(ExecChannel):
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`."""
         await super().open(timeout_s)
-        found = await self._look()
-        self.own_address = str((found.get("status") or {}).get("podIP") or "")
+        results = await self._read_pod()
+        self.own_address = str((results.get("status") or {}).get("podIP") or "")
         self.own_network = f"pods:{self._at.server.host}:{self._at.server.port}"
 
     async def _reach(self, timeout_s: float) -> None:
-        found = await self._look()
-        phase = (found.get("status") or {}).get("phase")
+        results = await self._read_pod()
+        phase = (results.get("status") or {}).get("phase")
         if phase != "Running":
             raise TargetError(
                 f"{self.name}: the pod {self._pod} is {str(phase).lower()}, not running.",
                 f"See `kubectl -n {self._at.namespace} describe pod {self._pod}`.",
             )
-        containers = [str(one["name"]) for one in found["spec"]["containers"]]
+        containers = [str(entry["name"]) for entry in results["spec"]["containers"]]
         if self._container not in ("", *containers):
             raise TargetError(
                 f"{self.name}: the pod {self._pod} has no container '{self._container}'.",
@@ -73,7 +73,7 @@ class PodChannel(ExecChannel):
     def _path(self) -> str:
         return f"/api/v1/namespaces/{self._at.namespace}/pods/{self._pod}"
 
-    async def _look(self) -> Mapping[str, Any]:
+    async def _read_pod(self) -> Mapping[str, Any]:
         try:
             answer = await asyncio.to_thread(self._at.server.request, "GET", self._path)
         except OSError as error:

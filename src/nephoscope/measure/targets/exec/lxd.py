@@ -140,15 +140,15 @@ class InstanceChannel(ExecChannel):
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`."""
         await super().open(timeout_s)
-        found = await self._call("GET", f"/instances/{self._instance}/state")
-        network = found.get("network") or {}
+        results = await self._call("GET", f"/instances/{self._instance}/state")
+        network = results.get("network") or {}
         self.own_address = global_address(network)
         self.own_network = f"lxd:{self.known()['server']}"
 
     async def _reach(self, timeout_s: float) -> None:
-        found = await self._call("GET", f"/instances/{self._instance}")
-        if found.get("status") != "Running":
-            status = str(found.get("status")).lower()
+        results = await self._call("GET", f"/instances/{self._instance}")
+        if results.get("status") != "Running":
+            status = str(results.get("status")).lower()
             raise TargetError(
                 f"{self.name}: the instance {self._instance} is {status}.",
                 f"Start it: `lxc start {self._instance}`.",
@@ -188,8 +188,8 @@ class InstanceChannel(ExecChannel):
                 f"{self.name}: LXD refuses: {why}.",
                 f"See `lxc list --project {self._lxd.project}`.",
             )
-        found = answer.document.get("metadata")
-        return found if isinstance(found, dict) else {}
+        results = answer.document.get("metadata")
+        return results if isinstance(results, dict) else {}
 
 
 class InstanceSession:
@@ -258,11 +258,11 @@ class InstanceSession:
 
 def global_address(network: Mapping[str, Any]) -> str:
     """Returns the address at which others reach an instance; '' while it has none. IPv4 first."""
-    found = [
+    results = [
         str(address["address"])
         for name, device in network.items()
         if name != "lo"
         for address in (device or {}).get("addresses") or ()
         if address.get("scope") == "global"
     ]
-    return min(found, key=lambda address: ":" in address, default="")
+    return min(results, key=lambda address: ":" in address, default="")
