@@ -28,6 +28,9 @@ def cache(cloud: str) -> Path:
 def made_once(folder: Path, name: str, make: Callable[[Path], None]) -> Path:
     """Returns `folder/name`, made by the first that asks: whole, or not at all."""
     made = folder / name
+    if made.exists():
+        # It was moved there whole; another thing of this folder may be in the making for minutes.
+        return made
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():

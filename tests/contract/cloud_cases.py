@@ -14,6 +14,30 @@ from tests.clouds import kubernetes, lxd
 from nephoscope.measure.cloud.model import MachineRequest
 from nephoscope.measure.cloud.provider import Provider
 
+TESTS = (
+    "account",
+    "names",
+    "unknown_names",
+    "machine",
+    "same_token",
+    "count",
+    "impossible",
+    "key_pair",
+    "firewall",
+    "volume",
+    "snapshot",
+    "stop_and_start",
+    "reboot",
+    "resize",
+    "console",
+    "extend",
+    "paging",
+    "wrong_credentials",
+    "no_answer",
+    "sweep",
+)
+"""Tests of the suite, in its order."""
+
 
 @dataclass(frozen=True)
 class CloudCase:
@@ -79,10 +103,11 @@ CLOUDS: dict[str, CloudLine] = {
     ),
     "ec2": CloudLine(),
     "libvirt": CloudLine(
+        slow=True,
         not_exercised={
             **_NOT_OF_LIBVIRT,
             "volume": "libvirt's test hypervisor attaches no devices",
-        }
+        },
     ),
     "qemu": CloudLine(slow=True, not_exercised=_NOT_OF_LIBVIRT),
     "openstack": CloudLine(

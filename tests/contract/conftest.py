@@ -22,14 +22,6 @@ from tests.clouds.misbehaving.contract import (  # noqa: F401
     _opened_once,
     cloud_ec2,
 )
-from tests.clouds.openstack.fixtures import (  # noqa: F401
-    cloud_libvirt,
-    cloud_openstack,
-    cloud_openstack_ec2,
-    cloud_qemu,
-    hypervisor,
-    openstack_cloud,
-)
 from tests.hardware import Feature, lacking
 from tests.tools import fixture_needs
 

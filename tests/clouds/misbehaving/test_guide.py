@@ -35,6 +35,7 @@ for line in json.loads(sys.argv.pop()):
 """
 
 
+@pytest.mark.slow
 @tools.needs("sshd", "ssh-keygen")
 @pytest.mark.usefixtures("root_only", "probe")
 def test_the_commands_of_the_guide_rent_and_remove(cloud: Double, tmp_path: Path) -> None:

@@ -202,6 +202,10 @@ def test_prices_are_those_of_the_list_and_of_the_spot_market(cloud: Double, ec2:
     assert listed is not None
     assert (listed.per_h, listed.address_h, listed.minimum_s) == (0.096, 0.005, 60.0)
     assert listed.storage_gib_h == pytest.approx(0.08 / 730)
+    quote = listed.quote(2)
+    assert quote is not None
+    # The disk of the image is billed too.
+    assert quote.per_h == pytest.approx(2 * (0.096 + 0.005 + 8 * 0.08 / 730))
     spot = ec2.prices(request(ec2, type="m5.large", market="spot", zone=f"{REGION}b"))
     anywhere = ec2.prices(request(ec2, type="m5.large", market="spot"))
     assert spot is not None

@@ -74,6 +74,7 @@ def test_machines_are_rented_reached_and_removed(machines: Double, tmp_path: Pat
     assert SECRET not in "".join(said)
 
 
+@pytest.mark.slow
 def test_a_machine_that_never_answers_is_replaced(machines: Double, tmp_path: Path) -> None:
     machines.fault("silent", next=1)
     ours = rentals(machines, tmp_path)
@@ -92,6 +93,7 @@ def test_a_machine_that_never_answers_is_replaced(machines: Double, tmp_path: Pa
     assert machines.live() == []
 
 
+@pytest.mark.slow
 def test_machines_of_a_controller_that_was_killed_end_by_their_lease(
     machines: Double, tmp_path: Path
 ) -> None:

@@ -69,8 +69,8 @@ def cloud() -> Iterator[Cloud]:
     with (
         room(prepared(), STAY) as running,
         joined(running) as (address, guests),
+        contextlib.closing(Services(running, Site(address))) as services,
     ):
-        services = Services(running, Site(address))
         services.configure(_new_passwords(services))
         services.start("database", "messages", "cache", "libvirtd")
         services.until(lambda: database_answers(services), "the database answers")

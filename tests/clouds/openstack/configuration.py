@@ -261,7 +261,7 @@ def _ec2api(site: Site) -> Sections:
             "keystone_ec2_tokens_url": f"{site.url('identity')}/ec2tokens",
             "nova_service_type": "compute",
             "external_network": "",
-            "disable_ec2_classic": "False",
+            "disable_ec2_classic": "True",
         },
         "database": _database(site, "ec2api"),
         "keystone_authtoken": _tokens(site),

@@ -30,6 +30,7 @@ BASE = "/default-pool/base"
 @fixture_needs("ip", "mmdebstrap")
 def openstack_cloud() -> Iterator[clouds.Cloud]:
     """A real OpenStack cloud of this session."""
+    library("openstack")
     with clouds.cloud() as running:
         yield running
 
@@ -38,7 +39,7 @@ def openstack_cloud() -> Iterator[clouds.Cloud]:
 @fixture_needs("ip", "mmdebstrap")
 def hypervisor() -> Iterator[hypervisors.Hypervisor]:
     """A host with libvirt and QEMU, of this session."""
-    binding()
+    library("libvirt")
     with hypervisors.hypervisor() as running:
         yield running
 
@@ -126,7 +127,7 @@ def cloud_openstack_ec2(
 @pytest.fixture
 def cloud_libvirt() -> Iterator[CloudCase]:
     """libvirt's own test hypervisor: in the memory of this process, while one is connected."""
-    host = binding().open("test:///default")
+    host = library("libvirt").open("test:///default")
     for domain in host.listAllDomains():
         # It comes with a machine that is larger than the host.
         domain.destroy()
@@ -142,12 +143,12 @@ def cloud_libvirt() -> Iterator[CloudCase]:
     host.close()
 
 
-def binding() -> Any:
-    """libvirt's Python binding, which is built with libvirt's headers."""
+def library(name: str) -> Any:
+    """The library of a provider, which is an extra of the package."""
     try:
-        return import_module("libvirt")
+        return import_module(name)
     except ImportError:
-        lacking(Feature.LIBVIRT)
+        lacking(Feature.CLOUD_LIBRARY, name)
 
 
 @pytest.fixture

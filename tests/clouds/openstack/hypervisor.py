@@ -17,6 +17,8 @@ _NETWORK = """<network><name>default</name><forward mode='open'/><bridge name='v
 <ip address='{0}.1' netmask='255.255.255.0'><dhcp><range start='{0}.2' end='{0}.254'/></dhcp></ip>
 </network>"""
 _START = """
+# Else the first machine waits until every emulator was asked what it can do.
+virsh -q capabilities >/dev/null
 virsh -q net-undefine default
 virsh -q net-define /proc/self/fd/0
 virsh -q net-start default
@@ -48,8 +50,11 @@ def libvirt_uri(running: Room) -> str:
 @contextlib.contextmanager
 def hypervisor() -> Iterator[Hypervisor]:
     """Starts a host; its machines end with the block, or with this process."""
-    with room(prepared(), STAY) as running, joined(running) as (address, guests):
-        services = Services(running, Site(address))
+    with (
+        room(prepared(), STAY) as running,
+        joined(running) as (address, guests),
+        contextlib.closing(Services(running, Site(address))) as services,
+    ):
         services.configure(())
         services.start("libvirtd")
         socket = running.path("/run/libvirt/libvirt-sock")

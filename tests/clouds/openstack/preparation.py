@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
 import subprocess
@@ -91,8 +92,11 @@ def _make(base: Path, part: Path) -> None:
         check=True,
         timeout=300,
     )
-    with room(Path(f"{part}:{base}"), STAY) as running, joined(running) as (address, _):
-        services = Services(running, Site(address))
+    with (
+        room(Path(f"{part}:{base}"), STAY) as running,
+        joined(running) as (address, _),
+        contextlib.closing(Services(running, Site(address))) as services,
+    ):
         services.configure(_first_users(services))
         running.path("/etc/machine-id").write_text(f"{random.getrandbits(128):032x}\n")
         running.path("/srv/address").write_text(address)

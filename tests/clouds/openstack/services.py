@@ -154,13 +154,17 @@ class Services:
 
     def kill(self, *names: str) -> None:
         """Ends services at once, with the processes that they had started."""
-        for name in names:
+        for name in tuple(names):
             entering = self.running.pop(name)
-            children = Path(f"/proc/{entering.pid}/task/{entering.pid}/children").read_text()
-            for child in children.split():
-                with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):
+                children = Path(f"/proc/{entering.pid}/task/{entering.pid}/children").read_text()
+                for child in children.split():
                     os.killpg(int(child), signal.SIGKILL)
             entering.wait(30)
+
+    def close(self) -> None:
+        """Ends all of them."""
+        self.kill(*self.running)
 
     def restart(self, *names: str) -> None:
         """Kills services and starts them again."""

@@ -113,8 +113,11 @@ class Tags:
 
     @classmethod
     def from_name(cls, name: str) -> Self | None:
-        """Returns the tags that `as_name` put into a name; None when it is not ours."""
-        first, _, rest = name.partition(".")
+        """Returns the tags that `as_name` put into a name; None when it is not ours.
+
+        Where a cloud refuses dots in a name, it has spaces for them.
+        """
+        first, _, rest = name.replace(" ", ".").partition(".")
         parts = rest.split(".")
         if first != _PREFIX or len(parts) < 3:
             return None
@@ -251,7 +254,8 @@ class Prices:
     """Prices of one machine, each in `currency`; None where unknown, 0 where nothing is billed.
 
     per_h: while it runs. address_h: a public address, an hour. storage_gib_h: of its disks.
-    egress_gib: traffic that leaves the cloud. step_s, minimum_s: billing increment and minimum
+    egress_gib: traffic that leaves the cloud. disk_bytes: of the image's own disks, which are
+    billed where a request names no other size. step_s, minimum_s: billing increment and minimum
     billed time. source: where they were read, with a date where it has one.
     """
 
@@ -263,6 +267,7 @@ class Prices:
     step_s: float = 1.0
     minimum_s: float = 0.0
     source: str = ""
+    disk_bytes: int = 0
 
     def quote(self, count: int, disk_bytes: int = 0) -> Quote | None:
         """Returns the price of so many machines; None when their hour has no known price.
@@ -271,7 +276,7 @@ class Prices:
         """
         if self.per_h is None:
             return None
-        gib = disk_bytes / 2**30
+        gib = (disk_bytes or self.disk_bytes) / 2**30
         hour = self.per_h + (self.address_h or 0.0) + gib * (self.storage_gib_h or 0.0)
         return Quote(
             hour * count,

@@ -88,9 +88,9 @@ class Ec2(Ec2Calls):
         return Account(caller["Account"], caller["Arn"].rpartition(":")[2], quotas)
 
     def _quota(self, code: str) -> float | None:
-        given = {"ServiceCode": "ec2", "QuotaCode": code}
+        parameters = {"ServiceCode": "ec2", "QuotaCode": code}
         try:
-            answer = self.call("get_service_quota", self.region, "service-quotas", **given)
+            answer = self.call("get_service_quota", self.region, "service-quotas", **parameters)
         except CloudError as error:
             if error.passes:
                 raise
@@ -101,15 +101,15 @@ class Ec2(Ec2Calls):
 
     def regions(self) -> Sequence[str]:
         """Returns the regions that are enabled for the account."""
-        found = self.call("describe_regions", self.region)["Regions"]
-        return sorted(each["RegionName"] for each in found)
+        listed = self.call("describe_regions", self.region)["Regions"]
+        return sorted(each["RegionName"] for each in listed)
 
     def zones(self, region: str) -> Sequence[str]:
         """Returns the zones of a region that are available; local zones are not among them."""
-        found = self.call("describe_availability_zones", region)["AvailabilityZones"]
+        listed = self.call("describe_availability_zones", region)["AvailabilityZones"]
         return sorted(
             each["ZoneName"]
-            for each in found
+            for each in listed
             if each.get("ZoneType", "availability-zone") == "availability-zone"
         )
 
@@ -138,13 +138,13 @@ class Ec2(Ec2Calls):
         owner, slash, rest = name.partition("/")
         if name.startswith(("ami-", "emi-")):
             return str(self.image_details(region, name)["ImageId"])
-        given: dict[str, Any] = {"Filters": [{"Name": "name", "Values": [rest or name]}]}
+        parameters: dict[str, Any] = {"Filters": [{"Name": "name", "Values": [rest or name]}]}
         if slash:
-            given["Owners"] = [owner]
+            parameters["Owners"] = [owner]
         elif self.is_modern(region):
-            given["Owners"] = list(TRUSTED_OWNERS)
-        found = self.call("describe_images", region, **given)["Images"]
-        usable = [each for each in found if each.get("State", "available") == "available"]
+            parameters["Owners"] = list(TRUSTED_OWNERS)
+        listed = self.call("describe_images", region, **parameters)["Images"]
+        usable = [each for each in listed if each.get("State", "available") == "available"]
         if not usable:
             raise CloudError(
                 Cause.UNKNOWN,
@@ -164,8 +164,8 @@ class Ec2(Ec2Calls):
 
     def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
         """Returns everything of ours in a region; see `Provider.resources`."""
-        found = ec2_listing.resources(self, region)
-        return [each for each in found if run in (None, each.tags.run)]
+        listed = ec2_listing.resources(self, region)
+        return [each for each in listed if run in (None, each.tags.run)]
 
     def delete(self, resource: Resource) -> None:
         """Asks for the removal of one resource, so that one wrong id spoils no batch."""
@@ -181,21 +181,24 @@ class Ec2(Ec2Calls):
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """Stops, starts, reboots or resizes a machine; to resize it has to be stopped."""
         if action is Action.RESIZE:
-            given: dict[str, Any] = {"InstanceId": machine.id, "InstanceType": {"Value": value}}
-            self.call("modify_instance_attribute", machine.region, **given)
+            parameters: dict[str, Any] = {
+                "InstanceId": machine.id,
+                "InstanceType": {"Value": value},
+            }
+            self.call("modify_instance_attribute", machine.region, **parameters)
             return
         self.call(f"{action}_instances", machine.region, InstanceIds=[machine.id])
 
     def attach(self, machine: Machine, volume: Resource) -> None:
         """Attaches a volume under the first free name; one that is attached there is no error."""
         filters = [{"Name": "attachment.instance-id", "Values": [machine.id]}]
-        found = self.pages("describe_volumes", machine.region, "Volumes", Filters=filters)
-        if any(each["VolumeId"] == volume.id for each in found):
+        listed = self.pages("describe_volumes", machine.region, "Volumes", Filters=filters)
+        if any(each["VolumeId"] == volume.id for each in listed):
             return
-        used = {place["Device"] for each in found for place in each["Attachments"]}
+        used = {place["Device"] for each in listed for place in each["Attachments"]}
         device = next(name for letter in "fghijklmnop" if (name := f"/dev/sd{letter}") not in used)
-        given = {"InstanceId": machine.id, "VolumeId": volume.id, "Device": device}
-        self.call("attach_volume", machine.region, **given)
+        parameters = {"InstanceId": machine.id, "VolumeId": volume.id, "Device": device}
+        self.call("attach_volume", machine.region, **parameters)
 
     def detach(self, volume: Resource) -> None:
         """Detaches a volume; one that is attached nowhere is no error."""

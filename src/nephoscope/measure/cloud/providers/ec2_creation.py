@@ -58,9 +58,9 @@ def _tag_afterwards(calls: Ec2Calls, region: str, tags: Tags, ids: Sequence[str]
 
 def _run_machines(calls: Ec2Calls, request: MachineRequest) -> Sequence[Machine]:
     region, tags = request.region, request.tags
-    given = _launch_parameters(calls, request)
+    parameters = _launch_parameters(calls, request)
     try:
-        made = calls.call("run_instances", region, **given)["Instances"]
+        made = calls.call("run_instances", region, **parameters)["Instances"]
     except CloudError as error:
         raise _when_not_yet_visible(error, request) from None
     _tag_afterwards(calls, region, tags, [each["InstanceId"] for each in made])
@@ -70,7 +70,7 @@ def _run_machines(calls: Ec2Calls, request: MachineRequest) -> Sequence[Machine]
 def _launch_parameters(calls: Ec2Calls, request: MachineRequest) -> dict[str, Any]:
     modern = calls.is_modern(request.region)
     placement = {"AvailabilityZone": request.zone, "GroupName": request.placement_group}
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "ImageId": request.image,
         "InstanceType": request.type,
         "MinCount": request.at_least,
@@ -87,7 +87,7 @@ def _launch_parameters(calls: Ec2Calls, request: MachineRequest) -> dict[str, An
     if request.market == "spot":
         if not modern:
             raise CloudError(Cause.REFUSED, "EC2: this cloud has no spot market.")
-        given["InstanceMarketOptions"] = {
+        parameters["InstanceMarketOptions"] = {
             "MarketType": "spot",
             "SpotOptions": {
                 "SpotInstanceType": "one-time",
@@ -96,10 +96,10 @@ def _launch_parameters(calls: Ec2Calls, request: MachineRequest) -> dict[str, An
         }
         kinds.append("spot-instances-request")
     if modern:
-        given["MetadataOptions"] = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
+        parameters["MetadataOptions"] = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
     if modern or request.disk_bytes is not None:
-        given["BlockDeviceMappings"] = _disks(calls, request)
-    used = {key: value for key, value in given.items() if value}
+        parameters["BlockDeviceMappings"] = _disks(calls, request)
+    used = {key: value for key, value in parameters.items() if value}
     tagging = _tagging(calls, request.region, request.tags, *kinds)
     for each in tagging.get("TagSpecifications", ()):
         if each["ResourceType"] == "instance" and request.name:
@@ -125,6 +125,9 @@ def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> Resource:
     region, tags = request.region, request.tags
     # The name is the token: a second call finds the first one's key pair.
     name = tags.as_name(tags.token)
+    if not calls.is_modern(region):
+        # OpenStack, under its EC2 API, refuses dots in the name of a key pair.
+        name = name.replace(".", " ")
     with translating(f"ImportKeyPair in {region}"):
         try:
             calls.client("ec2", region).import_key_pair(
@@ -141,14 +144,14 @@ def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> Resource:
 def _open_security_group(calls: Ec2Calls, request: SecurityGroupRequest) -> Resource:
     region, tags = request.region, request.tags
     name = tags.as_name(tags.token)
-    given = {"GroupName": name, "Description": "A rental of Nephoscope"}
+    parameters = {"GroupName": name, "Description": "A rental of Nephoscope"}
     if request.network:
-        given["VpcId"] = request.network
+        parameters["VpcId"] = request.network
     tagging = _tagging(calls, region, tags, "security-group")
     with translating(f"CreateSecurityGroup in {region}"):
         client = calls.client("ec2", region)
         try:
-            group = client.create_security_group(**given, **tagging)["GroupId"]
+            group = client.create_security_group(**parameters, **tagging)["GroupId"]
         except ClientError as error:
             if code_of(error) != "InvalidGroup.Duplicate":
                 raise
@@ -160,11 +163,11 @@ def _open_security_group(calls: Ec2Calls, request: SecurityGroupRequest) -> Reso
 
 def _group_of_name(calls: Ec2Calls, region: str, name: str) -> str:
     filters = [{"Name": "group-name", "Values": [name]}]
-    found = calls.pages("describe_security_groups", region, "SecurityGroups", Filters=filters)
-    if not found:
+    listed = calls.pages("describe_security_groups", region, "SecurityGroups", Filters=filters)
+    if not listed:
         # It was made, and is not listed yet.
         raise CloudError(Cause.UNANSWERED, f"EC2: the security group {name} is not listed yet.")
-    return str(found[0]["GroupId"])
+    return str(listed[0]["GroupId"])
 
 
 def _authorise(calls: Ec2Calls, region: str, group: str, request: SecurityGroupRequest) -> None:
@@ -192,14 +195,14 @@ def _authorise(calls: Ec2Calls, region: str, group: str, request: SecurityGroupR
 
 def _create_volume(calls: Ec2Calls, request: VolumeRequest) -> Resource:
     region, tags = request.region, request.tags
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "AvailabilityZone": request.zone,
         "Size": -(-request.size_bytes // 2**30),
         "VolumeType": request.type,
         "SnapshotId": request.snapshot,
         "ClientToken": tags.token,
     }
-    used = {key: value for key, value in given.items() if value}
+    used = {key: value for key, value in parameters.items() if value}
     made = calls.call("create_volume", region, **used, **_tagging(calls, region, tags, "volume"))
     _tag_afterwards(calls, region, tags, [made["VolumeId"]])
     return ec2_listing.volume(made, region, tags)
@@ -214,15 +217,15 @@ def _create_snapshot(calls: Ec2Calls, request: SnapshotRequest) -> Resource:
     volume = request.source
     if volume.startswith("i-"):
         volume = _root_volume(calls, region, volume)
-    given = _tagging(calls, region, tags, "snapshot")
-    made = calls.call("create_snapshot", region, VolumeId=volume, **given)
+    parameters = _tagging(calls, region, tags, "snapshot")
+    made = calls.call("create_snapshot", region, VolumeId=volume, **parameters)
     _tag_afterwards(calls, region, tags, [made["SnapshotId"]])
     return ec2_listing.snapshot(made, region, tags)
 
 
 def _root_volume(calls: Ec2Calls, region: str, machine: str) -> str:
-    found = calls.pages("describe_instances", region, "Reservations", InstanceIds=[machine])
-    for each in (instance for reservation in found for instance in reservation["Instances"]):
+    listed = calls.pages("describe_instances", region, "Reservations", InstanceIds=[machine])
+    for each in (instance for reservation in listed for instance in reservation["Instances"]):
         for disk in each.get("BlockDeviceMappings", ()):
             if disk["DeviceName"] == each["RootDeviceName"]:
                 return str(disk["Ebs"]["VolumeId"])

@@ -52,10 +52,10 @@ def tag_list(tags: Tags) -> list[dict[str, str]]:
 def _tags(entry: Mapping[str, Any], *names: str) -> Tags | None:
     """Returns our tags of an entry, else those in one of its names."""
     pairs = entry.get("Tags") or entry.get("TagSet") or ()
-    found = Tags.from_mapping({each["Key"]: each["Value"] for each in pairs})
+    listed = Tags.from_mapping({each["Key"]: each["Value"] for each in pairs})
     for name in names:
-        found = found or Tags.from_name(entry.get(name) or "")
-    return found
+        listed = listed or Tags.from_name(entry.get(name) or "")
+    return listed
 
 
 def _seconds(value: object) -> float | None:
@@ -198,8 +198,8 @@ _ARNS = 20
 def _balancers(calls: Ec2Calls, region: str) -> Iterable[Resource]:
     if not calls.is_modern(region):
         return
-    found = calls.pages("describe_load_balancers", region, "LoadBalancers", "elbv2")
-    by_arn = {each["LoadBalancerArn"]: each for each in found}
+    listed = calls.pages("describe_load_balancers", region, "LoadBalancers", "elbv2")
+    by_arn = {each["LoadBalancerArn"]: each for each in listed}
     arns = list(by_arn)
     make = _maker(Kind.BALANCER, "LoadBalancerArn", created="CreatedTime", name="LoadBalancerName")
     for first in range(0, len(arns), _ARNS):
@@ -220,7 +220,7 @@ def _balancers(calls: Ec2Calls, region: str) -> Iterable[Resource]:
 def resources(calls: Ec2Calls, region: str) -> Sequence[Resource]:
     """Returns everything of ours in a region. Raises CloudError where any listing fails: a part
     would look like the whole."""
-    found = [*_balancers(calls, region), *_machines(calls, region)]
+    listed = [*_balancers(calls, region), *_machines(calls, region)]
     for row in _KINDS:
-        found += _listed(calls, region, row)
-    return [*found, *_ports(calls, region)]
+        listed += _listed(calls, region, row)
+    return [*listed, *_ports(calls, region)]

@@ -65,7 +65,7 @@ _CHANGE = (
 """What may be done to resources that carry our tags. CreateSnapshot and CreateVolume are here for
 what they read; CreateTags for a later expiry."""
 
-_OURS = (
+_TAGGED = (
     "elastic-ip",
     "image",
     "instance",
@@ -91,7 +91,7 @@ def policy(owner: str = "") -> dict[str, Any]:
 def _statements(owner: str) -> list[dict[str, Any]]:
     made = ["instance", "network-interface", "spot-instances-request", "volume"]
     existing = _with_tags("ec2:ResourceTag", owner, _RUN)
-    found = [
+    statements = [
         _allow("Read", _READ, "*"),
         _allow("LaunchTagged", ["ec2:RunInstances"], _arns(*made[1:]), _requested(owner)),
         _allow(
@@ -115,13 +115,13 @@ def _statements(owner: str) -> list[dict[str, Any]]:
         _allow("GroupsInNetworks", ["ec2:CreateSecurityGroup"], _arns("vpc")),
     ]
     for action, kind in _CREATE.items():
-        found.append(_allow(_title(action), [action], _arns(kind), _requested(owner)))
+        statements.append(_allow(_title(action), [action], _arns(kind), _requested(owner)))
     creating = [action.partition(":")[2] for action in ("ec2:RunInstances", *_CREATE)]
     tagged = dict.fromkeys([*made, *_CREATE.values()])
     condition = {"StringEquals": {"ec2:CreateAction": creating}}
-    found.append(_allow("TagAtCreation", ["ec2:CreateTags"], _arns(*tagged), condition))
-    found.append(_allow("ChangeOurs", _CHANGE, _arns(*_OURS), existing))
-    found.append(
+    statements.append(_allow("TagAtCreation", ["ec2:CreateTags"], _arns(*tagged), condition))
+    statements.append(_allow("ChangeOurs", _CHANGE, _arns(*_TAGGED), existing))
+    statements.append(
         _allow(
             "ChangeOurBalancers",
             ["elasticloadbalancing:AddTags", "elasticloadbalancing:DeleteLoadBalancer"],
@@ -129,7 +129,7 @@ def _statements(owner: str) -> list[dict[str, Any]]:
             _with_tags("aws:ResourceTag", owner, _RUN),
         )
     )
-    return found
+    return statements
 
 
 def _allow(

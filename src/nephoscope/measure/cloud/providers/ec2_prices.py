@@ -47,6 +47,11 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> Prices | None:
         storage_gib_h=None if storage[0] is None else storage[0] / _MONTH_H,
         minimum_s=_MINIMUM_S,
         source=source,
+        disk_bytes=sum(
+            each["Ebs"].get("VolumeSize", 0) << 30
+            for each in image.get("BlockDeviceMappings", ())
+            if "Ebs" in each
+        ),
     )
 
 
@@ -69,9 +74,9 @@ def _price(calls: Ec2Calls, service: str, **attributes: str) -> tuple[float | No
         {"Type": "TERM_MATCH", "Field": field, "Value": value}
         for field, value in attributes.items()
     ]
-    given = {"ServiceCode": service, "Filters": filters}
+    parameters = {"ServiceCode": service, "Filters": filters}
     try:
-        answer = calls.call("get_products", _LIST_REGION, "pricing", **given)
+        answer = calls.call("get_products", _LIST_REGION, "pricing", **parameters)
     except CloudError as error:
         if error.passes:
             raise
@@ -80,11 +85,11 @@ def _price(calls: Ec2Calls, service: str, **attributes: str) -> tuple[float | No
     if "PriceList" not in answer:
         raise incomplete("GetProducts")
     products = [json.loads(text) for text in answer["PriceList"]]
-    found = [each for product in products for each in _dollars(product)]
-    if not found:
+    listed = [each for product in products for each in _dollars(product)]
+    if not listed:
         return None, ""
     date = max(str(product.get("publicationDate", ""))[:10] for product in products)
-    return max(found), f"AWS price list of {date}"
+    return max(listed), f"AWS price list of {date}"
 
 
 def _dollars(product: Mapping[str, Any]) -> Iterator[float]:
@@ -99,14 +104,16 @@ def _spot(calls: Ec2Calls, request: MachineRequest) -> tuple[float | None, str]:
     if not calls.is_modern(request.region):
         return None, ""
     now = datetime.now(UTC)
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "InstanceTypes": [request.type],
         "ProductDescriptions": [_LINUX],
         "StartTime": now,
     }
     if request.zone:
-        given["AvailabilityZone"] = request.zone
-    rows = calls.call("describe_spot_price_history", request.region, **given)["SpotPriceHistory"]
-    found = [float(each["SpotPrice"]) for each in rows]
+        parameters["AvailabilityZone"] = request.zone
+    rows = calls.call("describe_spot_price_history", request.region, **parameters)[
+        "SpotPriceHistory"
+    ]
+    listed = [float(each["SpotPrice"]) for each in rows]
     where = request.zone or f"highest of {request.region}"
-    return max(found, default=None), f"spot market ({where}), {now:%Y-%m-%d %H:%M} UTC"
+    return max(listed, default=None), f"spot market ({where}), {now:%Y-%m-%d %H:%M} UTC"

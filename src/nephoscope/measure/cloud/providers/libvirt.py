@@ -364,7 +364,7 @@ def _granted(host: Any, request: MachineRequest, memory_mib: int) -> int:
     """How many machines fit into the memory that is free, those of this call not counted."""
     own = f"{request.name or request.tags.run}-{request.tags.token[:12]}-"
     others = [one for one in host.listAllDomains() if one.isActive() and own not in one.name()]
-    free_mib = int(host.getInfo()[1]) - sum(one.info()[1] for one in others) // 1024
+    free_mib: int = int(host.getInfo()[1]) - sum(one.info()[1] for one in others) // 1024
     if free_mib // memory_mib >= request.at_least:
         return min(request.count, free_mib // memory_mib)
     raise CloudError(

@@ -116,9 +116,10 @@ class OpenStack:
         more: dict[str, Any] = {"region_name": region} if region else {}
         if self._settings.endpoint:
             more["auth"] = {"auth_url": self._settings.endpoint}
-        made = openstack.connect(cloud=self._settings.profile or None, **more)
+        made: Connection = openstack.connect(cloud=self._settings.profile or None, **more)
         # Its type says one number; it is handed to requests, which takes both.
-        made.session.timeout = (CONNECT_S, READ_S)  # type: ignore[assignment]
+        session: Any = made.session
+        session.timeout = (CONNECT_S, READ_S)
         if region and region not in (known := self._catalogue_regions(made)):
             raise unknown_region(region, known)
         made.compute.default_microversion = maximum_supported_microversion(
@@ -332,8 +333,7 @@ def _name(tags: Tags) -> str:
 
 def _tags(name: str) -> Tags | None:
     """The tags in a name that `_name` made."""
-    dotted = str(name).replace(" ", ".")
-    tags = Tags.from_name(dotted)
+    tags, dotted = Tags.from_name(str(name)), str(name).replace(" ", ".")
     return replace(tags, token=dotted.split(".", 4)[4]) if tags and dotted.count(".") > 3 else tags
 
 
