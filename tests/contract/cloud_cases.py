@@ -158,8 +158,7 @@ CLOUDS: dict[str, CloudLine] = {
             "stop_and_start": "a pod that ended does not come back",
             "reboot": "a pod that ended does not come back",
             "resize": "the limits of a pod are those of its creation",
-            "paging": "a page has 500 pods, more than a node takes; tests/measure/cloud has it "
-            "with smaller pages",
+            "paging": "a page has 500 pods; tests/clouds/kubernetes reads smaller ones",
         },
     ),
     "lxd": CloudLine(
