@@ -49,13 +49,6 @@ ln -s pts/ptmx dev/ptmx
 mount -t tmpfs shm dev/shm
 mount -t tmpfs -o mode=755 run run
 mount -t tmpfs -o mode=1777 tmp tmp
-# A kubelet would set these for the whole machine: here they already are as it wants them.
-for setting in vm/overcommit_memory=1 kernel/panic=10 kernel/panic_on_oops=1 vm/panic_on_oom=0; do
-    file=run/${setting%%=*}
-    mkdir -p "${file%/*}"
-    echo "${setting#*=}" >"$file"
-    mount --bind "$file" "proc/sys/${setting%%=*}"
-done
 mkdir -p old
 pivot_root . old
 cd /

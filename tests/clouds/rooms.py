@@ -7,11 +7,9 @@ control groups, from which the groups of rooms are removed.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ctypes
 import os
-import signal
 import socket
 import subprocess
 import tempfile
@@ -32,7 +30,7 @@ CLONE_NEWNET = 0x40000000
 
 @dataclass(frozen=True)
 class Room:
-    """A running room. pid: of its first process, as this machine numbers it; log: what that says."""
+    """A running room. pid: of its first process, as this machine numbers it; log: what it says."""
 
     pid: int
     log: Path
@@ -75,54 +73,54 @@ class Room:
     def forwarded(self, port: int) -> Iterator[int]:
         """Yields a port on this machine's loopback that leads to one on the room's."""
         listener = socket.create_server(("127.0.0.1", 0))
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=self._forward, args=(loop, listener, port), daemon=True)
+        open_sockets: set[socket.socket] = {listener}
+        thread = threading.Thread(target=self._forward, args=(listener, open_sockets, port))
         thread.start()
         try:
             yield int(listener.getsockname()[1])
         finally:
-            loop.call_soon_threadsafe(loop.stop)
+            for one in list(open_sockets):
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
             thread.join()
+            listener.close()
 
-    def _forward(self, loop: asyncio.AbstractEventLoop, listener: socket.socket, port: int) -> None:
+    def _forward(self, listener: socket.socket, sockets: set[socket.socket], port: int) -> None:
         """Connections of this thread are made in the room's network; the listener was made here."""
         with open(f"/proc/{self.pid}/ns/net", "rb") as network:
             if ctypes.CDLL(None, use_errno=True).setns(network.fileno(), CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), "setns")
 
-        async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def copy(source: socket.socket, sink: socket.socket) -> None:
             with contextlib.suppress(OSError):
-                while chunk := await reader.read(1 << 16):
-                    writer.write(chunk)
-                    await writer.drain()
-            with contextlib.suppress(OSError, RuntimeError):
-                writer.write_eof()
+                while chunk := source.recv(1 << 16):
+                    sink.sendall(chunk)
+            with contextlib.suppress(OSError):
+                sink.shutdown(socket.SHUT_WR)
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                writer.close()
-                return
-            await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
-            far_writer.close()
-            writer.close()
+        def serve(near: socket.socket) -> None:
+            with near:
+                try:
+                    far = socket.create_connection(("127.0.0.1", port), 5)
+                except OSError:
+                    return
+                with far:
+                    far.settimeout(None)
+                    sockets.update((near, far))
+                    back = threading.Thread(target=copy, args=(far, near))
+                    back.start()
+                    copy(near, far)
+                    back.join()
+                    sockets.difference_update((near, far))
 
-        asyncio.set_event_loop(loop)
-        server = loop.run_until_complete(asyncio.start_server(serve, sock=listener))
-        try:
-            loop.run_forever()
-        finally:
-            server.close()
-            left = asyncio.all_tasks(loop)
-            for task in left:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-            loop.close()
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                threading.Thread(target=serve, args=(near,), daemon=True).start()
 
 
 @contextlib.contextmanager
-def room(root: Path, script: str) -> Iterator[Room]:
+def room(root: Path | str, script: str) -> Iterator[Room]:
     """Starts a room of a root; the script (of sh) is its first process, which must not end."""
     groups = [group / f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}" for group in _own_groups()]
     _remove_left_groups()
@@ -200,9 +198,3 @@ def _remove(groups: list[Path], limit_s: float = 20.0) -> None:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
-
-
-def end(pid: int) -> None:
-    """Kills one process."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
+from tests.tools import needs
 
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.model import (
@@ -41,7 +42,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     test = metafunc.function.__name__.removeprefix("test_")
     names = [
-        pytest.param(name, marks=[pytest.mark.slow] if line.slow else [])
+        pytest.param(
+            name,
+            marks=[
+                *([pytest.mark.slow] if line.slow else []),
+                *([needs(*line.programs)] if line.programs else []),
+            ],
+        )
         for name, line in CLOUDS.items()
         if not {test, "all"} & line.not_exercised.keys()
     ]
@@ -228,7 +235,8 @@ def test_impossible(case: CloudCase, cloud: Provider, tags: Tags) -> None:
         return
     assert refusal.cause in (Cause.QUOTA, Cause.CAPACITY)
     assert "\n" not in str(refusal)
-    assert listed(cloud, case, tags, Kind.MACHINE) == []
+    # A provider that has to take some back again may need a moment until they are gone.
+    assert until_state(cloud, case, tags, State.GONE) == []
 
 
 def test_key_pair(case: CloudCase, cloud: Provider, tags: Tags) -> None:

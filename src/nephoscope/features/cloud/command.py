@@ -132,6 +132,12 @@ def up(args: _UpArguments) -> None:
         None if args.money is None else SpendingLimit(args.money, args.currency, args.machine_hours)
     )
     quote = rentals.quote(spec)
+    if quote is not None and limit is None:
+        raise UsageError(
+            f"These machines cost up to {quote.cost(spec.hours):.2f} {quote.currency} until their "
+            "time ends, and no limit is set.",
+            "Add --money AMOUNT.",
+        )
     made = carried_out(create_within(rentals, spec, hours=spec.hours, limit=limit, say=output.log))
     rows: list[dict[str, Any]] = [
         {

@@ -174,7 +174,8 @@ class MachineRequest:
     user_data: script that the machine runs as root when it starts. key_pair, security_group: ids
     of resources made before; '' for none. disk_bytes: of the root disk; None for the image's.
     placement_group, network: by the cloud's name or id; '' for its default. name: what people
-    see in the cloud's own lists.
+    see in the cloud's own lists. max_per_h: price of an hour above which a machine of the spot
+    market ends; None for the cloud's own limit.
     """
 
     region: str
@@ -192,6 +193,7 @@ class MachineRequest:
     placement_group: str = ""
     network: str = ""
     name: str = ""
+    max_per_h: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ class Rentals:
         self.root = root
         self._held: dict[str, ExitStack] = {}
         self._quotes: dict[str, Quote] = {}
+        self._spot_per_h: dict[tuple[str, str], float | None] = {}
 
     def quote(self, spec: RentalSpec) -> Quote | None:
         """See `Provisioner.quote`. Raises UsageError where a price is unknown, unless the user
@@ -118,6 +119,9 @@ class Rentals:
             return Quote(group.per_h * count, group.currency, machines=count)
         request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
         prices = self.provider.prices(request)
+        if prices is not None and group.market == "spot":
+            # What was priced is the most that is paid: a dearer market ends the machine.
+            self._spot_per_h[spec.name, group.name] = prices.per_h
         return prices.quote(count, group.disk_bytes or 0) if prices else None
 
     async def checked(self, spec: RentalSpec) -> RentalSpec:
@@ -189,6 +193,7 @@ class Rentals:
                     user_data=script,
                     key_pair=key_pairs.get(group.region, ""),
                     security_group=firewalls.get(group.region, ""),
+                    max_per_h=self._spot_per_h.get((spec.name, group.name)),
                 ),
             )
             for group in spec.groups

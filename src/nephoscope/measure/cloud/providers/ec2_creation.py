@@ -87,13 +87,13 @@ def _launch_parameters(calls: Ec2Calls, request: MachineRequest) -> dict[str, An
     if request.market == "spot":
         if not modern:
             raise CloudError(Cause.REFUSED, "EC2: this cloud has no spot market.")
-        parameters["InstanceMarketOptions"] = {
-            "MarketType": "spot",
-            "SpotOptions": {
-                "SpotInstanceType": "one-time",
-                "InstanceInterruptionBehavior": "terminate",
-            },
+        spot: dict[str, Any] = {
+            "SpotInstanceType": "one-time",
+            "InstanceInterruptionBehavior": "terminate",
         }
+        if request.max_per_h is not None:
+            spot["MaxPrice"] = f"{request.max_per_h:.6f}"
+        parameters["InstanceMarketOptions"] = {"MarketType": "spot", "SpotOptions": spot}
         kinds.append("spot-instances-request")
     if modern:
         parameters["MetadataOptions"] = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
