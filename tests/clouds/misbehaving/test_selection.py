@@ -147,7 +147,7 @@ def test_a_machine_that_never_answers_is_named_and_replaced_once(
 ) -> None:
     machines.fault("silent", next=1)
     code, found, said = nephoscope(
-        "census", "--count", "1", "--budget", "2s", "--money", "5", "--boot", "15s"
+        "census", "--count", "1", "--budget", "2s", "--money", "5", "--boot", "45s"
     )
     assert (code, found["measured"]) == (0, 1), said
     (problem,) = found["problems"]
