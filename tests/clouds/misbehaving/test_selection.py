@@ -145,9 +145,10 @@ def test_a_stop_and_start_is_a_draw_of_another_host(machines: Double, nephoscope
 def test_a_machine_that_never_answers_is_named_and_replaced_once(
     machines: Double, nephoscope: Command
 ) -> None:
+    machines.settings(host_cpus=())
     machines.fault("silent", next=1)
     code, found, said = nephoscope(
-        "census", "--count", "1", "--budget", "2s", "--money", "5", "--boot", "45s"
+        "census", "--count", "1", "--budget", "2s", "--money", "5", "--boot", "25s"
     )
     assert (code, found["measured"]) == (0, 1), said
     (problem,) = found["problems"]
