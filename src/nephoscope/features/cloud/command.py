@@ -411,10 +411,8 @@ def bill(args: _BillArguments) -> None:
 
     result = billing.read(args.file, ended_rentals.read())
     if args.as_json:
-        rows = [
-            {**asdict(rental), "by_service": dict(rental.by_service)} for rental in result.rentals
-        ]
-        output.document(CloudBill(tuple(rows), dict(result.left_out)))
+        rows = tuple(asdict(rental) for rental in result.rentals)
+        output.document(CloudBill(rows, dict(result.left_out)))
         return
     total = sum(rental.billed for rental in result.rentals)
     currency = result.rentals[0].currency
