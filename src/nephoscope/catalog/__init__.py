@@ -154,15 +154,16 @@ class BenchmarkSpec:
 
     def wants_peer(self, params: Container[str]) -> bool:
         """Returns whether a far side is missing: `params` name no host that takes its place."""
-        return self.needs_peer and not (HOST in params and self._has(HOST))
+        return self.needs_peer and not (HOST in params and self.has(HOST))
 
-    def _has(self, param_id: str) -> bool:
+    def has(self, param_id: str) -> bool:
+        """Returns whether it has that parameter."""
         return any(param.id == param_id for param in self.params)
 
     @property
     def writes_files(self) -> bool:
         """Returns whether it writes scratch files, into a directory that it can be given."""
-        return self._has("directory")
+        return self.has("directory")
 
     def starts_in_directory(self, params: Mapping[str, Any]) -> bool:
         """Returns whether a trial depends on the directory in which the target starts programs.

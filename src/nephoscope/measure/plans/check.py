@@ -79,14 +79,14 @@ def _check_money(context: PlanContext) -> None:
         return
     if any(isinstance(target, RentedRecord) for target in plan.targets):
         return  # their cloud says what they cost, before they are rented
-    unpriced = [target.name for target in plan.targets if target.per_hour is None]
+    unpriced = [target.name for target in plan.targets if not target.is_priced]
     if unpriced and len(unpriced) < len(plan.targets):
         raise context.error(
             ("money",),
             f"no `per_hour` for {', '.join(unpriced)}, so the money spent would not be known.",
             "Give each target `per_hour`, 0 for what is free; or drop `money`.",
         )
-    if not any(target.per_hour for target in plan.targets):
+    if not any(target.is_priced and target.per_hour != 0 for target in plan.targets):
         raise context.error(
             ("money",),
             "no target says what an hour of it costs, so the limit bounds nothing.",

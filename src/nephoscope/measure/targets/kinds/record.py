@@ -54,6 +54,8 @@ class Traits:
     """It is made for an experiment, so a new boot may show another machine identity."""
     allows_colocation: bool = False
     """Several targets of one experiment may be this very place, as neighbours of one another."""
+    is_service: bool = False
+    """No program runs on it: a client measures it from outside."""
     closed_network: str = ""
     """Why nothing from another network reaches it."""
 
@@ -117,6 +119,11 @@ class TargetRecord(Record):
 
     def require_programs(self) -> None:
         """Raises Lacking when a program that it needs on the controller's machine is missing."""
+
+    @property
+    def is_priced(self) -> bool:
+        """Returns whether the plan says what it costs."""
+        return self.per_hour is not None
 
     @property
     def topology_host(self) -> str:
