@@ -56,4 +56,5 @@ CLOUDS: dict[str, CloudLine] = {
             "paging": "the toy lists everything at once",
         }
     ),
+    "ec2": CloudLine(),
 }

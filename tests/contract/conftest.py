@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests import sshd
+from tests.clouds.misbehaving.contract import (  # noqa: F401
+    _double_in_fast_time,
+    _opened_once,
+    cloud_ec2,
+)
 from tests.hardware import Feature, lacking
 from tests.tools import fixture_needs
 

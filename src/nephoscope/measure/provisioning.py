@@ -59,22 +59,22 @@ class Quote:
             billed_h = math.ceil(billed_h / self.step_h - 1e-9) * self.step_h
         return self.once + self.per_h * billed_h
 
-    def plus(self, other: Quote) -> Quote:
+    def plus(self, more: Quote) -> Quote:
         """Returns the price of both together; the longer increment and minimum hold for all.
 
         Raises UsageError where the currencies differ.
         """
-        if other.currency != self.currency:
+        if more.currency != self.currency:
             raise UsageError(
-                f"These machines are priced in {self.currency} and in {other.currency}.",
+                f"These machines are priced in {self.currency} and in {more.currency}.",
                 "Rent them in two runs, each with its own limit.",
             )
         return Quote(
-            self.per_h + other.per_h,
+            self.per_h + more.per_h,
             self.currency,
-            self.once + other.once,
-            max(self.step_h, other.step_h),
-            max(self.minimum_h, other.minimum_h),
+            self.once + more.once,
+            max(self.step_h, more.step_h),
+            max(self.minimum_h, more.minimum_h),
         )
 
 

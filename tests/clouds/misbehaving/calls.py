@@ -168,9 +168,11 @@ def paged(call: Call, found: list[Any], by_id: bool = False) -> tuple[list[Any],
     https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html#api-pagination
     """
     size, start = call.p.get("MaxResults"), call.p.get("NextToken", "")
-    if size is None:
+    if size is None and by_id:
+        size = len(found)
+    elif size is None:
         # Without a size an answer may have fewer than all too; a token tells so.
-        size = 1000
+        size = call.cloud.settings["page"]
     elif by_id:
         raise ApiError(
             "InvalidParameterCombination", "The parameter MaxResults cannot be used with ids"

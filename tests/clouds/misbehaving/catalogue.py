@@ -66,6 +66,6 @@ def hourly(region: str, type_name: str) -> float:
 
 
 def spot_hourly(zone: str, type_name: str, at: float) -> float:
-    """Dollars an hour on the spot market; it changes every hour, between 25 and 45 % of the other."""
+    """Dollars an hour on the spot market: another one every hour, 25 to 45 % of the other."""
     drawn = hashlib.sha256(f"{zone}{type_name}{int(at // 3600)}".encode()).digest()[0] / 255
     return round(hourly(zone[:-1], type_name) * (0.25 + 0.2 * drawn), 6)

@@ -127,7 +127,11 @@ SETTINGS: dict[str, Any] = {
     # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/query-api-troubleshooting.html
     "quota_release_s": 0.0,
     "image_s": 5.0,
+    # Answers without a size of their pages have as many entries at most.
+    "page": 1000,
     "machines": False,
+    # Types that the price list lacks.
+    "unpriced": (),
     "bucket_size": None,
     "bucket_per_s": 20.0,
     "policy": None,

@@ -37,7 +37,7 @@ class Control:
 
     def settings(self, **values: Any) -> None:
         """See `cloud.SETTINGS`. machines: each instance becomes a namespace with an ssh server."""
-        unknown = set(values) - set(self.cloud.settings) - {"unpriced"}
+        unknown = set(values) - set(self.cloud.settings)
         if unknown:
             raise ValueError(f"no such settings: {unknown}")
         self.cloud.settings |= values

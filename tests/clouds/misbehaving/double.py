@@ -46,7 +46,8 @@ class Double:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as problem:
-            raise ValueError(problem.read().decode()) from None
+            with problem:
+                raise ValueError(problem.read().decode()) from None
 
     def metadata(
         self,
@@ -62,7 +63,8 @@ class Double:
             with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as problem:
-            return problem.code, problem.read().decode()
+            with problem:
+                return problem.code, problem.read().decode()
 
     def live(self, kind: str = "", **tags: str) -> list[dict[str, Any]]:
         """Resources that are there now, and cost or could: no lag, nothing hidden."""

@@ -192,8 +192,8 @@ def get_products(call: Call) -> dict[str, Any]:
     elif region in catalogue.REGIONS and family == "Storage":
         products = [_product(asked, catalogue.VOLUME_GIB_MONTH, "GB-Mo")]
     elif region in catalogue.REGIONS and catalogue.offered(region, name):
-        if name not in call.cloud.settings.get("unpriced", ()):
-            products = [_product(asked, catalogue.hourly(region, name), "Hrs")]
+        unpriced = name in call.cloud.settings["unpriced"]
+        products = [] if unpriced else [_product(asked, catalogue.hourly(region, name), "Hrs")]
     return {"FormatVersion": "aws_v1", "PriceList": products}
 
 

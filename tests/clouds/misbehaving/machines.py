@@ -1,7 +1,7 @@
 """Instances as real machines: a network, process and mount namespace each, with an ssh server.
 
 The root of a machine is this machine's, below an overlay in memory: nothing that happens inside is
-seen outside. All machines of a double are on one bridge; no address outside this machine is reached.
+seen outside. All machines of a double are on one bridge; nothing outside is reached.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def _serve_metadata(namespace: str, owner: Machines, instance: str) -> Threading
             self.end_headers()
             self.wfile.write(text.encode())
 
-        do_GET = do_PUT = _serve
+        do_GET = do_PUT = _serve  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass

@@ -174,6 +174,12 @@ def authorize_security_group_ingress(call: Call) -> dict[str, Any]:
     return {"Return": True}
 
 
+def _source(source: str) -> dict[str, Any]:
+    if source.startswith("sg-"):
+        return {"UserIdGroupPairs": [{"GroupId": source}]}
+    return {"IpRanges": [{"CidrIp": source}]}
+
+
 @action("DescribeSecurityGroups")
 def describe_security_groups(call: Call) -> dict[str, Any]:
     def show(each: Resource, at: float) -> dict[str, Any]:
@@ -185,11 +191,10 @@ def describe_security_groups(call: Call) -> dict[str, Any]:
             "OwnerId": catalogue.ACCOUNT,
             "Tags": tag_list(each, at),
             "IpPermissions": [
-                {"IpProtocol": protocol, "FromPort": low, "ToPort": high}
-                | ({"UserIdGroupPairs": [{"GroupId": source}]} if source.startswith("sg-") else {"IpRanges": [{"CidrIp": source}]})
+                {"IpProtocol": protocol, "FromPort": low, "ToPort": high, **_source(source)}
                 for protocol, low, high, source in each.data["rules"]
             ],
-        }  # fmt: skip
+        }
 
     fields = {
         "group-name": lambda r, at: r.data["name"],
@@ -218,12 +223,11 @@ def delete_security_group(call: Call) -> dict[str, Any]:
 @action("CreateNetworkInterface")
 def create_network_interface(call: Call) -> dict[str, Any]:
     def make() -> Resource:
-        made = call.cloud.add(
+        return call.cloud.add(
             "network-interface", call.region, zone=catalogue.REGIONS[call.region][0],
             tags=tags_for(call, "network-interface"), groups=call.p.get("Groups", ()), instance="",
             token=call.p.get("ClientToken", ""),
         )  # fmt: skip
-        return made
 
     return {"NetworkInterface": _show_interface(once(call, make), call.now)}
 

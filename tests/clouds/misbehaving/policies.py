@@ -11,6 +11,7 @@ from typing import Any
 
 from . import catalogue, wire
 from .calls import Call, tags_for
+from .cloud import Resource
 from .errors import ApiError
 
 Target = tuple[str, dict[str, str]]
@@ -67,57 +68,69 @@ def _request_tags(tags: Mapping[str, str]) -> dict[str, str]:
     return {f"aws:RequestTag/{key}": value for key, value in tags.items()}
 
 
+def _existing(call: Call, each: Resource | None, kind: str, id: str) -> Target:
+    tags = each.tags_at(call.now) if each is not None else {}
+    return _arn(call, kind, id), {f"ec2:ResourceTag/{key}": value for key, value in tags.items()}
+
+
 def _targets(service: str, call: Call) -> Iterator[Target]:
-    if service == "elasticloadbalancing" and not call.action.startswith("Describe"):
-        for arn in call.p.get("ResourceArns") or [call.p["LoadBalancerArn"]]:
-            each = call.cloud.resources.get(arn.rpartition("/")[2])
-            tags = each.tags_at(call.now) if each else {}
-            yield arn, {f"aws:ResourceTag/{key}": value for key, value in tags.items()}
-        return
-    if call.action == "DeleteKeyPair":
-        for each in call.all("key-pair", call.now):
-            if each.data["name"] == call.p.get("KeyName"):
-                tags = each.tags_at(call.now)
-                context = {f"ec2:ResourceTag/{key}": value for key, value in tags.items()}
-                yield _arn(call, "key-pair", each.data["name"]), context
-        return
-    if service != "ec2" or call.action.startswith("Describe"):
+    """Every resource on which the call needs a permission; "*" where the action has none."""
+    if call.action.startswith(("Describe", "Get")) and call.action != "GetConsoleOutput":
         yield "*", {}
-        return
-    p, found = call.p, False
+    elif service == "elasticloadbalancing":
+        yield from _balancers(call)
+    elif call.action == "DeleteKeyPair":
+        yield from _key_pairs(call, call.p.get("KeyName", ""))
+    else:
+        yield from _made(call)
+        yield from _named(call)
+        if call.action == "RunInstances":
+            yield from _launched_from(call)
+        if call.action == "CreateSecurityGroup":
+            yield _arn(call, "vpc", "vpc-0default"), {}
+
+
+def _balancers(call: Call) -> Iterator[Target]:
+    for arn in call.p.get("ResourceArns") or [call.p["LoadBalancerArn"]]:
+        each = call.cloud.resources.get(arn.rpartition("/")[2])
+        tags = each.tags_at(call.now) if each else {}
+        yield arn, {f"aws:ResourceTag/{key}": value for key, value in tags.items()}
+
+
+def _key_pairs(call: Call, name: str) -> Iterator[Target]:
+    for each in call.all("key-pair", call.now):
+        if each.data["name"] == name:
+            yield _existing(call, each, "key-pair", name)
+
+
+def _made(call: Call) -> Iterator[Target]:
     for kind in CREATED.get(call.action, ()):
-        found = True
         context = _request_tags(tags_for(call, kind))
         if kind == "instance":
-            context["ec2:MetadataHttpTokens"] = p.get("MetadataOptions", {}).get(
-                "HttpTokens", "optional"
-            )
+            tokens = call.p.get("MetadataOptions", {}).get("HttpTokens", "optional")
+            context["ec2:MetadataHttpTokens"] = tokens
         yield _arn(call, kind, "*"), context
+
+
+def _named(call: Call) -> Iterator[Target]:
+    p = call.p
     ids = [*p.get("InstanceIds", ()), *p.get("SecurityGroupIds", ()), *p.get("Resources", ())]
-    ids += [p[name] for name in NAMED if name in p]
-    for id in ids:
-        found = True
+    for id in ids + [p[name] for name in NAMED if name in p]:
         each = call.cloud.resources.get(id)
         if each is not None:
-            context = {f"ec2:ResourceTag/{k}": v for k, v in each.tags_at(call.now).items()}
+            arn, context = _existing(call, each, each.kind, id)
             if call.action == "CreateTags":
                 context |= _request_tags({t["Key"]: t["Value"] for t in p.get("Tags", ())})
-            yield _arn(call, each.kind, id), context
-    if call.action == "RunInstances":
-        yield _arn(call, "subnet", "subnet-0default"), {}
-        if name := p.get("KeyName"):
-            key = next((k for k in call.all("key-pair", call.now) if k.data["name"] == name), None)
-            context = (
-                {f"ec2:ResourceTag/{k}": v for k, v in key.tags_at(call.now).items()} if key else {}
-            )
-            yield _arn(call, "key-pair", name), context
-        if p.get("InstanceMarketOptions", {}).get("MarketType") == "spot":
-            context = _request_tags(tags_for(call, "spot-instances-request"))
-            yield _arn(call, "spot-instances-request", "*"), context
-    if call.action == "CreateSecurityGroup":
-        yield _arn(call, "vpc", "vpc-0default"), {}
-    if not found:
-        yield "*", {}
+            yield arn, context
+
+
+def _launched_from(call: Call) -> Iterator[Target]:
+    yield _arn(call, "subnet", "subnet-0default"), {}
+    if name := call.p.get("KeyName"):
+        yield from _key_pairs(call, name)
+    if call.p.get("InstanceMarketOptions", {}).get("MarketType") == "spot":
+        tags = tags_for(call, "spot-instances-request")
+        yield _arn(call, "spot-instances-request", "*"), _request_tags(tags)
 
 
 def _allowed(policy: Mapping[str, Any], action: str, arn: str, context: Mapping[str, str]) -> bool:

@@ -77,6 +77,24 @@ class Api:
             raise Dropped
         return reply
 
+    def _refuse(self, caller: Caller, action: str) -> None:
+        """Raises ApiError where a fault strikes before anything is done."""
+        faults = self.control.cloud.faults
+        if caller.region not in catalogue.REGIONS:
+            # "AuthFailure: The provided credentials could not be validated. You may not be
+            # authorized to carry out the request"; so for a region that is not enabled.
+            text = "AWS was not able to validate the provided access credentials"
+            raise ApiError("AuthFailure", text, 401)
+        if faults.strikes("expired", action):
+            code = "RequestExpired" if caller.service == "ec2" else "ExpiredToken"
+            raise ApiError(code, "Request has expired.")
+        down = faults.value("region-down", "region", caller.region)
+        if caller.region == down and faults.strikes("region-down", action):
+            raise ApiError(*_SUDDEN["unavailable"])
+        for name, (code, text, status) in _SUDDEN.items():
+            if faults.strikes(name, action):
+                raise ApiError(code, text, status)
+
     def _served(
         self, caller: Caller, action: str, tree: Any, entry: dict[str, Any], request: str
     ) -> Reply:
@@ -84,30 +102,7 @@ class Api:
         faults = cloud.faults
         model = wire.service(MODELS.get(caller.service, caller.service))
         if caller.region not in catalogue.REGIONS:
-            # "AuthFailure: The provided credentials could not be validated. You may not be
-            # authorized to carry out the request"; so for a region that is not enabled.
-            raise ApiError(
-                "AuthFailure", "AWS was not able to validate the provided access credentials", 401
-            )
-        if faults.strikes("expired", action):
-            raise ApiError(
-                "RequestExpired" if caller.service == "ec2" else "ExpiredToken",
-                "Request has expired.",
-            )
-        if caller.region == faults.value("region-down", "region", caller.region) and faults.strikes(
-            "region-down", action
-        ):
-            raise ApiError(
-                "Unavailable", "The server is overloaded and can't handle the request.", 503
-            )
-        if faults.strikes("throttle", action):
-            raise ApiError("RequestLimitExceeded", "Request limit exceeded.", 503)
-        if faults.strikes("unavailable", action):
-            raise ApiError(
-                "Unavailable", "The server is overloaded and can't handle the request.", 503
-            )
-        if faults.strikes("internal-before", action):
-            raise ApiError("InternalError", "An internal error has occurred", 500)
+            self._refuse(caller, action)
         handler = ACTIONS.get((caller.service, action))
         if handler is None:
             raise ApiError(
@@ -140,6 +135,13 @@ class Api:
         if json_body:
             return 200, "application/x-amz-json-1.1", json.dumps(values).encode()
         return 200, "text/xml;charset=UTF-8", wire.answer(model, action, values, request).encode()
+
+
+_SUDDEN = {
+    "throttle": ("RequestLimitExceeded", "Request limit exceeded.", 503),
+    "unavailable": ("Unavailable", "The server is overloaded and can't handle the request.", 503),
+    "internal-before": ("InternalError", "An internal error has occurred", 500),
+}
 
 
 def _refusal(service: str, problem: ApiError, request: str) -> Reply:
@@ -191,7 +193,7 @@ def api_handler(api: Api) -> type[BaseHTTPRequestHandler]:
             action = _named(self._lower(), body)[0]
             self._send(*reply, cut=api.control.cloud.faults.strikes("truncate", action))
 
-        do_POST = do_GET = _serve
+        do_POST = do_GET = _serve  # noqa: N815
 
     return Handler
 
@@ -250,7 +252,7 @@ def main() -> None:
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     names = ("endpoint", "control")
-    print(
+    print(  # noqa: T201
         json.dumps(
             {n: f"http://127.0.0.1:{s.server_port}" for n, s in zip(names, servers, strict=True)}
         ),

@@ -122,7 +122,8 @@ def attach_volume(call: Call) -> dict[str, Any]:
     if volume.zone != machine.zone:
         raise ApiError(
             "InvalidVolume.ZoneMismatch",
-            f"The volume '{volume.id}' is not in the same availability zone as instance '{machine.id}'",
+            f"The volume '{volume.id}' is not in the same availability zone as instance "
+            f"'{machine.id}'",
         )
     if machine.state(call.now) not in ("running", "stopped"):
         raise ApiError("IncorrectState", f"Instance '{machine.id}' is not 'running'.")
@@ -134,7 +135,7 @@ def attach_volume(call: Call) -> dict[str, Any]:
     if call.p["Device"] in used:
         raise ApiError(
             "InvalidParameterValue",
-            f"Invalid value '{call.p['Device']}' for unixDevice. Attachment point {call.p['Device']} is already in use",
+            f"Invalid value '{call.p['Device']}' for unixDevice. Attachment point is in use",
         )
     volume.data |= {"instance": machine.id, "device": call.p["Device"], "goes": False}
     volume.change(call.now, (0, "in-use"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -114,8 +115,8 @@ def test_machines_end_with_their_instances_and_reach_each_other(
     ec2.import_key_pair(KeyName="mine", PublicKeyMaterial=key.with_suffix(".pub").read_bytes())
     two = launch(ec2, MinCount=2, MaxCount=2, KeyName="mine")
     addresses = [until(lambda id=id: address_of(ec2, id)) for id in two]
-    options = ["-F", "none", "-i", str(key), "-o", "StrictHostKeyChecking=no", "-o", "BatchMode=yes",
-               "-o", f"UserKnownHostsFile={tmp_path / 'known'}"]  # fmt: skip
+    options = ["-F", "none", "-i", str(key), "-o", "StrictHostKeyChecking=no",
+               "-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={tmp_path / 'known'}"]  # fmt: skip
     inside = f"ping -c 1 -W 5 {addresses[1]} > /dev/null && echo reached"
     words = ["ssh", *options, f"root@{addresses[0]}", inside]
     run = lambda: subprocess.run(words, capture_output=True, text=True).stdout.strip()  # noqa: E731
@@ -130,7 +131,6 @@ def test_a_machine_may_never_answer(machines: Double, client: Any) -> None:
     ec2 = client()
     (one,) = launch(ec2)
     until(lambda: "is up" in ec2.get_console_output(InstanceId=one)["Output"])
+    address = address_of(ec2, one)
     with pytest.raises(OSError, match="refused"):
-        import socket
-
-        socket.create_connection((address_of(ec2, one), 22), timeout=5)
+        socket.create_connection((address, 22), timeout=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from nephoscope.measure.cloud.model import (
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings
 
+from .double import KEY as KEY_ID
 from .double import Double
 from .helpers import IMAGE_NAME
 
@@ -217,19 +219,24 @@ def test_the_account_names_itself_and_its_quotas(ec2: Ec2) -> None:
     assert (micro.vcpus, micro.memory_bytes, len(micro.zones)) == (2, 1 << 30, 3)
 
 
-BAD = {
+def struck(fault: str, call: Any) -> Any:
+    """A call that meets a fault."""
+    return lambda ec2, cloud: (cloud.fault(fault, next=1), call(ec2))
+
+
+BAD: dict[str, tuple[Any, Cause]] = {
     "no such image": (lambda e, c: e.image(REGION, "no-such-image"), Cause.UNKNOWN),
     "no such image id": (lambda e, c: e.image(REGION, "ami-0123456789abcdef0"), Cause.UNKNOWN),
     "no such type": (lambda e, c: e.create(request(e, type="t9.nano")), Cause.UNKNOWN),
     "no such zone": (lambda e, c: e.create(request(e, zone=f"{REGION}z")), Cause.UNKNOWN),
-    "quota": (lambda e, c: e.create(request(e, type="c5.9xlarge", count=9, at_least=9)), Cause.QUOTA),
+    "quota": (lambda e, c: e.create(request(e, count=99, at_least=99)), Cause.QUOTA),
     "bad public key": (lambda e, c: e.create(KeyPairRequest(REGION, tags(), "x")), Cause.REFUSED),
-    "capacity": (lambda e, c: (c.fault("no-capacity", next=1), e.create(request(e))), Cause.CAPACITY),
-    "throttled": (lambda e, c: (c.fault("throttle", next=1), e.regions()), Cause.THROTTLED),
-    "unavailable": (lambda e, c: (c.fault("unavailable", next=1), e.regions()), Cause.UNANSWERED),
-    "dropped": (lambda e, c: (c.fault("drop-before", next=1), e.regions()), Cause.UNANSWERED),
-    "expired": (lambda e, c: (c.fault("expired", next=1), e.regions()), Cause.CREDENTIALS),
-    "withdrawn": (lambda e, c: (c.withdraw("AKIDNEPHOSCOPETEST01"), e.regions()), Cause.CREDENTIALS),
+    "capacity": (struck("no-capacity", lambda e: e.create(request(e))), Cause.CAPACITY),
+    "throttled": (struck("throttle", Ec2.regions), Cause.THROTTLED),
+    "unavailable": (struck("unavailable", Ec2.regions), Cause.UNANSWERED),
+    "dropped": (struck("drop-before", Ec2.regions), Cause.UNANSWERED),
+    "expired": (struck("expired", Ec2.regions), Cause.CREDENTIALS),
+    "withdrawn": (lambda e, c: (c.withdraw(KEY_ID), e.regions()), Cause.CREDENTIALS),
     "closed region": (lambda e, c: e.resources("me-south-1"), Cause.CREDENTIALS),
     "key pair not yet visible": (lambda e, c: e.create(request(e, key_pair="k")), Cause.THROTTLED),
 }  # fmt: skip

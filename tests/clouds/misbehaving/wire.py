@@ -34,6 +34,8 @@ def warm_up() -> None:
 
 Tree = dict[str, Any]
 
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
 
 def tree_of(body: str) -> Tree:
     """`a.1.b=c` becomes {"a": {"1": {"b": "c"}}}; a leaf is a text."""
@@ -113,7 +115,7 @@ def answer(model: ServiceModel, action: str, values: Mapping[str, Any], request:
             f"<{action}Result>{inner}</{action}Result>"
             f"<ResponseMetadata><RequestId>{request}</RequestId></ResponseMetadata>"
         )
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{action}Response xmlns="{namespace}">{body}</{action}Response>'
+    return f'{_DECLARATION}<{action}Response xmlns="{namespace}">{body}</{action}Response>'
 
 
 def _members(shape: Any, values: Mapping[str, Any]) -> str:
@@ -160,7 +162,7 @@ def error(model: ServiceModel, problem: ApiError, request: str) -> tuple[str, st
             f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}"
             f"</Message></Error><RequestId>{request}</RequestId></ErrorResponse>"
         )
-    return "text/xml;charset=UTF-8", f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'
+    return "text/xml;charset=UTF-8", _DECLARATION + text
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from nephoscope.measure.plans import Plan
-from nephoscope.measure.runs.environment import Environment, LabEnvironment
+from nephoscope.measure.runs.environment import Environment
+from nephoscope.measure.runs.lab_environment import LabEnvironment
 
 PLAN = Plan.model_validate(
     {

@@ -13,6 +13,7 @@ from nephoscope.cli.kit import output
 from nephoscope.core import units
 from nephoscope.core.documents import to_json
 from nephoscope.core.model import SELF
+from nephoscope.core.naming import plural
 
 if TYPE_CHECKING:
     from nephoscope.core.model import Setting
@@ -45,11 +46,44 @@ def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
             "folder", f"{store.path}/runs", "samples, event log and report of the run; kept"
         ),
     ]
+    rent = _rent(plan)
     if as_json:
-        output.document(_document(plan, settings, estimate, crossings, effects))
+        document = _document(plan, settings, estimate, crossings, effects)
+        output.document({**document, "rent": rent} if rent else document)
     else:
         output.say(_text(plan, settings, estimate, crossings, effects))
+        if rent:
+            output.say(f"\nRent: {_rent_text(rent)}")
     return 0
+
+
+def _rent(plan: Plan) -> dict[str, Any]:
+    """Returns what the rented machines of a plan cost; empty where nothing is rented.
+
+    The clouds are asked whether they have them, and what for; nothing is created.
+    """
+    rented = [target for target in plan.targets if target.kind == "rented"]
+    if not rented:
+        return {}
+    import asyncio
+
+    from nephoscope.measure.runs.rented_environment import price_of
+
+    quote, hours = asyncio.run(price_of(plan))
+    return {
+        "machines": len(rented),
+        "hours": hours,
+        "cost_most": None if quote is None else quote.cost(hours),
+        "currency": None if quote is None else quote.currency,
+    }
+
+
+def _rent_text(rent: Mapping[str, Any]) -> str:
+    machines = plural(rent["machines"], "machine")
+    if rent["cost_most"] is None:
+        return f"{machines}, for which nobody is paid."
+    time = units.format_duration(3600 * rent["hours"])
+    return f"{machines} for up to {time}: up to {rent['cost_most']:.2f} {rent['currency']}."
 
 
 def _document(

@@ -13,6 +13,7 @@ from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.options import argument, flag, option
 from nephoscope.core import units
+from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
 from nephoscope.features.cloud.records import (
     CloudCheck,
@@ -64,7 +65,7 @@ def opened(choice: CloudChoice) -> Rentals:
     from nephoscope.measure.cloud.rental import Rentals
 
     settings = CloudSettings(choice.provider, choice.endpoint, choice.profile)
-    return Rentals(open_provider(settings), settings)
+    return Rentals(open_provider(settings), settings, say=output.log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +79,27 @@ def doctor(args: _DoctorArguments) -> int:
     """Check credentials, quotas, regions and types; creates nothing."""
     from nephoscope.features.cloud.doctor import check
 
-    found = check(opened(args.cloud), args.cloud.provider)
+    result = check(opened(args.cloud), args.cloud.provider)
     if args.as_json:
-        output.document(found)
+        output.document(result)
     else:
         output.say(
-            f"{args.cloud.provider}: the credentials of {found.account} are valid; "
-            f"{plural(len(found.regions), 'region')}."
+            f"{args.cloud.provider}: the credentials of {result.account} are valid; "
+            f"{plural(len(result.regions), 'region')}."
         )
         rows = [
             (str(row["region"]), ", ".join(row["zones"]) or "-", str(row["types"]))
-            for row in found.regions
+            for row in result.regions
         ]
         output.say(output.table(("region", "zones", "types"), rows, right=(2,)))
         quotas = [
-            (str(row["name"]), _number(row["used"]), _number(row["limit"])) for row in found.quotas
+            (str(row["name"]), _number(row["used"]), _number(row["limit"])) for row in result.quotas
         ]
         if quotas:
             output.say(output.table(("quota", "used", "limit"), quotas, right=(1, 2)))
-        for sentence in found.errors:
+        for sentence in result.errors:
             output.warn(sentence)
-    return NOT_CLEAN if found.errors else 0
+    return NOT_CLEAN if result.errors else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +172,12 @@ def up(args: _UpArguments) -> None:
         return
     output.say(
         f"Rental {made.name} is up: {plural(len(rows), 'machine')} ({elapsed_s:.1f} s), until "
-        f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name} "
-        f"{_words(args.cloud)}`."
+        f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name}`."
     )
-    shown = [(row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows]
-    output.say(output.table(("name", "id", "address", "first login"), shown, right=(3,)))
+    rows_shown = [
+        (row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows
+    ]
+    output.say(output.table(("name", "id", "address", "first login"), rows_shown, right=(3,)))
 
 
 def _spec(args: _UpArguments) -> RentalSpec:
@@ -207,9 +209,15 @@ def _spec(args: _UpArguments) -> RentalSpec:
 def _preview(rentals: Rentals, spec: RentalSpec, *, as_json: bool) -> None:
     quote = rentals.quote(spec)
     rows = [
-        {"name": name, "type": one.type, "region": one.region, "zone": one.zone, "image": one.image}
-        for one in spec.groups
-        for name in one.hosts()
+        {
+            "name": name,
+            "type": rental.type,
+            "region": rental.region,
+            "zone": rental.zone,
+            "image": rental.image,
+        }
+        for rental in spec.groups
+        for name in rental.hosts()
     ]
     if as_json:
         output.document(_rented(spec, rows, quote, time.time() + 3600 * spec.hours, None))
@@ -221,8 +229,8 @@ def _preview(rentals: Rentals, spec: RentalSpec, *, as_json: bool) -> None:
         f"{units.format_duration(3600 * spec.hours)} would cost: {cost}. Resources of the kinds "
         f"{', '.join(kinds)} carry the tags of rental {spec.name}."
     )
-    shown = [(row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows]
-    output.say(output.table(("name", "type", "region", "zone"), shown))
+    rows_shown = [(row["name"], row["type"], row["region"], row["zone"] or "any") for row in rows]
+    output.say(output.table(("name", "type", "region", "zone"), rows_shown))
 
 
 def _rented(
@@ -246,39 +254,58 @@ class _ListArguments:
 @command(cloud, prints=Document("rentals", RentalList), requests=Excluded("asks a cloud"))
 def list_(args: _ListArguments) -> None:
     """List rentals: state, machines, and what is left of ended ones."""
-    found = opened(args.cloud).existing()
+    result = opened(args.cloud).existing()
     rows = [
         {
-            "name": one.name,
-            "state": one.state,
-            "machines": list(one.hosts),
-            "since": None if one.since is None else _time(one.since),
-            "problem": one.problem,
+            "name": rental.name,
+            "state": rental.state,
+            "machines": list(rental.hosts),
+            "since": None if rental.since is None else _time(rental.since),
+            "problem": rental.problem,
         }
-        for one in found
+        for rental in result
     ]
     if args.as_json:
         output.document(RentalList(tuple(rows)))
-    elif not found:
+    elif not result:
         output.say(f"Nothing is rented from {args.cloud.provider} in any region of this account.")
     else:
-        shown = [(one.name, one.state, str(len(one.hosts)), one.problem or "-") for one in found]
-        output.say(output.table(("name", "state", "machines", "problem"), shown, right=(2,)))
+        rows_shown = [
+            (rental.name, rental.state, str(len(rental.hosts)), rental.problem or "-")
+            for rental in result
+        ]
+        output.say(output.table(("name", "state", "machines", "problem"), rows_shown, right=(2,)))
 
 
 @dataclass(frozen=True, slots=True)
 class _DownArguments:
     name: str = argument(metavar="NAME")
-    cloud: CloudChoice = _CHOICE
+    provider: str | None = argument(required=False, metavar="[PROVIDER]")
+    endpoint: str = option("--endpoint", "URL", "As of `cloud up`.", default="")
+    profile: str = option("--profile", "NAME", "As of `cloud up`.", default="")
     as_json: bool = options.JSON
 
 
 @command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
 def down(args: _DownArguments) -> int:
-    """Remove a rental and wait until the cloud's lists confirm it."""
+    """Remove a rental and wait until the cloud's lists confirm it.
+
+    PROVIDER is needed for a rental that another machine or user made.
+    """
+    from nephoscope.measure.cloud.intents import RentalFolder
     from nephoscope.measure.cloud.leftovers import SweepScope
 
-    return _swept(args.cloud, SweepScope(run=args.name), as_json=args.as_json)
+    if args.provider is not None:
+        choice = CloudChoice(args.provider, args.endpoint, args.profile)
+    else:
+        known = RentalFolder(args.name).read().get("cloud")
+        if known is None:
+            raise UsageError(
+                f"There is no rental named {args.name} of this machine.",
+                f"Name its cloud: `nephoscope cloud down {args.name} PROVIDER`.",
+            )
+        choice = CloudChoice(**known)
+    return _swept(choice, SweepScope(run=args.name), as_json=args.as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,39 +337,45 @@ def sweep(args: _SweepArguments) -> int:
 def _swept(choice: CloudChoice, scope: Any, *, as_json: bool, **more: Any) -> int:
     from nephoscope.measure.cloud.leftovers import sweep_leftovers
 
-    found = carried_out(sweep_leftovers(opened(choice), scope, say=output.log, **more))
+    result = carried_out(sweep_leftovers(opened(choice), scope, say=output.log, **more))
     is_dry = more.get("is_dry", False)
     if as_json:
         output.document(
             SweptResources(
-                tuple(map(_resource, found.removed)),
-                tuple({**_resource(one), "error": why} for one, why in found.remaining.items()),
-                tuple(map(_resource, found.spared)),
-                tuple({"region": name, "error": why} for name, why in found.unlisted.items()),
+                tuple(map(_resource, result.removed)),
+                tuple(
+                    {**_resource(rental), "error": why} for rental, why in result.remaining.items()
+                ),
+                tuple(map(_resource, result.spared)),
+                tuple({"region": name, "error": why} for name, why in result.unlisted.items()),
             )
         )
     else:
-        _say_swept(found, choice, is_dry=is_dry)
+        _say_swept(result, choice, is_dry=is_dry)
     if is_dry:
         return 0
     if not as_json:
-        found.require_clean(f"nephoscope cloud sweep {_words(choice)}")
-    return 0 if found.is_clean else NOT_CLEAN
+        result.require_clean(f"nephoscope cloud sweep {_words(choice)}")
+    return 0 if result.is_clean else NOT_CLEAN
 
 
-def _say_swept(found: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
-    shown = list(found.remaining) if is_dry else found.removed
+def _say_swept(result: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
+    rows_shown = list(result.remaining) if is_dry else result.removed
     verb = "Would remove" if is_dry else "Removed"
-    sentence = f"{verb} {plural(len(shown), 'resource')}" if shown else "Found nothing to remove"
-    confirmed = "" if is_dry or not found.is_clean else "; the lists of all regions confirm it"
+    sentence = (
+        f"{verb} {plural(len(rows_shown), 'resource')}" if rows_shown else "Found nothing to remove"
+    )
+    confirmed = "" if is_dry or not result.is_clean else "; the lists of all regions confirm it"
     output.say(f"{sentence}{confirmed}.")
-    if shown:
-        rows = [(str(one.kind), one.id, one.region, one.tags.run) for one in shown]
+    if rows_shown:
+        rows = [
+            (str(rental.kind), rental.id, rental.region, rental.tags.run) for rental in rows_shown
+        ]
         output.say(output.table(("kind", "id", "region", "rental"), rows))
-    if found.spared:
-        runs = sorted({one.tags.run for one in found.spared})
+    if result.spared:
+        runs = sorted({rental.tags.run for rental in result.spared})
         output.say(
-            f"Left alone: {plural(len(found.spared), 'resource')} of {', '.join(runs[:8])}, "
+            f"Left alone: {plural(len(result.spared), 'resource')} of {', '.join(runs[:8])}, "
             "in use, not expired or another owner's. Remove one with "
             f"`nephoscope cloud sweep {_words(choice)} --run NAME`."
         )

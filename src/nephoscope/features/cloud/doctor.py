@@ -7,6 +7,7 @@ from typing import Any
 
 from nephoscope.core.tasks import together
 from nephoscope.features.cloud.records import CloudCheck
+from nephoscope.measure.cloud.check import PATIENCE_S
 from nephoscope.measure.cloud.provider import CloudError
 from nephoscope.measure.cloud.rental import Rentals
 
@@ -21,20 +22,20 @@ def check(rentals: Rentals, provider: str) -> CloudCheck:
 
 async def _check(rentals: Rentals, provider: str) -> CloudCheck:
     calls, cloud = rentals.calls, rentals.provider
-    account = await calls.repeat(cloud.account)
-    regions = await calls.repeat(cloud.regions)
+    account = await calls.repeat(cloud.account, PATIENCE_S)
+    regions = await calls.repeat(cloud.regions, PATIENCE_S)
     errors: list[str] = []
 
-    async def one(region: str) -> dict[str, Any] | None:
+    async def check_region(region: str) -> dict[str, Any] | None:
         try:
-            zones = await calls.repeat(lambda: cloud.zones(region))
-            types = await calls.repeat(lambda: cloud.types(region))
+            zones = await calls.repeat(lambda: cloud.zones(region), PATIENCE_S)
+            types = await calls.repeat(lambda: cloud.types(region), PATIENCE_S)
         except CloudError as error:
             errors.append(f"Region {region} did not answer: {error}")
             return None
         return {"region": region, "zones": list(zones), "types": len(types)}
 
-    rows = await together(*(one(region) for region in regions))
+    rows = await together(*(check_region(region) for region in regions))
     quotas = tuple(
         {"name": name, "used": used, "limit": limit}
         for name, (used, limit) in account.quotas.items()

@@ -14,10 +14,12 @@ from nephoscope.core.tasks import in_thread
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.model import Kind, MachineRequest, Request, Resource, State
 from nephoscope.measure.cloud.provider import Cause, CloudError, Provider
+from nephoscope.measure.provisioning import Say
 
 _Result = TypeVar("_Result")
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
+_SILENT_S = 2.0
 
 
 @dataclass(slots=True)
@@ -33,32 +35,63 @@ class BackOff:
         await asyncio.sleep(max(0.0, min(drawn, until - time.monotonic())))
 
 
-class CloudCalls:
-    """Calls of one provider. patience_s: for how long a call that may pass is repeated."""
+class _Waiting:
+    """The repetition of one call, until it passes or the patience ends."""
 
-    def __init__(self, provider: Provider, patience_s: float = 120.0) -> None:
+    def __init__(self, patience_s: float, say: Say) -> None:
+        self._say, self._began = say, time.monotonic()
+        self._until = self._began + patience_s
+        self._back_off = BackOff()
+        self._announced = False
+
+    def is_over(self, error: CloudError) -> bool:
+        """Returns whether the error is final."""
+        now = time.monotonic()
+        if not error.passes or now >= self._until:
+            return True
+        if now - self._began > _SILENT_S and not self._announced:
+            self._announced = True
+            self._say(f"{error.message} Trying again for up to {self._until - now:.0f} s.")
+        return False
+
+    async def pause(self) -> None:
+        """Waits before the next attempt."""
+        await self._back_off.wait(self._until)
+
+
+class CloudCalls:
+    """Calls of one provider. patience_s: for how long a call that may pass is repeated. say: takes
+    a line of progress, where a call is repeated for longer than two seconds."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        patience_s: float = 120.0,
+        say: Say = lambda line: None,
+    ) -> None:
         self.provider = provider
         self.patience_s = patience_s
+        self._say = say
 
-    async def repeat(self, call: Callable[[], _Result]) -> _Result:
+    async def repeat(self, call: Callable[[], _Result], patience_s: float | None = None) -> _Result:
         """Returns the result of a call that may be made any number of times.
 
         Raises CloudError at once where repeating does not help, else the last one when the
         patience ends.
         """
-        until, back_off = time.monotonic() + self.patience_s, BackOff()
+        waiting = _Waiting(self.patience_s if patience_s is None else patience_s, self._say)
         while True:
             try:
                 return await in_thread(call)
             except CloudError as error:
-                if not error.passes or time.monotonic() >= until:
+                if waiting.is_over(error):
                     raise
-            await back_off.wait(until)
+            await waiting.pause()
 
     async def list(self, region: str, run: str | None) -> Sequence[Resource]:
         """Returns what of ours a region has, but for what is GONE."""
-        found = await self.repeat(lambda: self.provider.resources(region, run))
-        return [resource for resource in found if resource.state is not State.GONE]
+        resources = await self.repeat(lambda: self.provider.resources(region, run))
+        return [resource for resource in resources if resource.state is not State.GONE]
 
     async def make(self, request: Request, folder: RentalFolder) -> Sequence[Resource]:
         """Makes what is asked for, once, whatever becomes of the answers.
@@ -71,9 +104,10 @@ class CloudCalls:
         request = replace(request, tags=replace(request.tags, token=token))
         kind, region = kind_of(request), request.region
         count = request.count if isinstance(request, MachineRequest) else 1
-        folder.note("create", kind, region, token=token, count=count)
-        until, back_off = time.monotonic() + self.patience_s, BackOff()
+        waiting = _Waiting(self.patience_s, self._say)
         while True:
+            # Before each attempt: what it makes may show that much later in the listings.
+            folder.note("create", kind, region, token=token, count=count)
             try:
                 made = await in_thread(self.provider.create, request)
                 break
@@ -82,10 +116,10 @@ class CloudCalls:
                     made = await self._made_unanswered(kind, request)
                     if made:
                         break
-                if not error.passes or time.monotonic() >= until:
+                if waiting.is_over(error):
                     folder.note("failed", kind, region, token=token, reason=error.cause)
                     raise
-            await back_off.wait(until)
+            await waiting.pause()
         folder.note("made", kind, region, token=token, ids=[resource.id for resource in made])
         return made
 
@@ -93,14 +127,14 @@ class CloudCalls:
         """Returns what a call made whose answer is lost; empty when it made nothing."""
         until, back_off = time.monotonic() + self.provider.traits.settle_s, BackOff()
         while True:
-            found = [
+            resources = [
                 resource
                 for resource in await self.list(request.region, request.tags.run)
                 if resource.kind is kind and resource.tags.token in (request.tags.token, "")
             ]
             wanted = request.count if isinstance(request, MachineRequest) else 1
-            if len(found) >= wanted or time.monotonic() >= until:
-                return found
+            if len(resources) >= wanted or time.monotonic() >= until:
+                return resources
             await back_off.wait(until)
 
 

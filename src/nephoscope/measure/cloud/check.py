@@ -11,7 +11,10 @@ from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.model import MachineType
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 
-_SHOWN = 8
+_NAMES_LISTED = 8
+
+PATIENCE_S = 20.0
+"""For how long a question is repeated while nothing is rented yet: somebody waits for it."""
 
 
 async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec:
@@ -23,7 +26,7 @@ async def checked(calls: CloudCalls, spec: RentalSpec, cloud: str) -> RentalSpec
     if spec.is_checked:
         return spec
     _check_names(spec)
-    regions = await calls.repeat(calls.provider.regions)
+    regions = await calls.repeat(calls.provider.regions, PATIENCE_S)
     offers: dict[str, _Offer] = {}
     for region in sorted({group.region for group in spec.groups}):
         _known("region", region, regions, cloud)
@@ -41,9 +44,9 @@ class _Offer:
 
     @classmethod
     async def of(cls, calls: CloudCalls, region: str) -> _Offer:
-        zones = await calls.repeat(lambda: calls.provider.zones(region))
-        types = await calls.repeat(lambda: calls.provider.types(region))
-        return cls(zones, {one.name: one for one in types})
+        zones = await calls.repeat(lambda: calls.provider.zones(region), PATIENCE_S)
+        types = await calls.repeat(lambda: calls.provider.types(region), PATIENCE_S)
+        return cls(zones, {entry.name: entry for entry in types})
 
 
 def _check_names(spec: RentalSpec) -> None:
@@ -75,7 +78,7 @@ async def _checked(
         raise UsageError(
             f"{group.type} is not offered in {group.zone}.", f"It is in {', '.join(offered)}."
         )
-    image = await calls.repeat(lambda: provider.image(group.region, group.image))
+    image = await calls.repeat(lambda: provider.image(group.region, group.image), PATIENCE_S)
     return replace(group, image=image)
 
 
@@ -84,6 +87,6 @@ def _known(what: str, name: str, known: Iterable[str], where: str) -> None:
     if name in names:
         return
     near = did_you_mean(name, names)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    shown = ", ".join(names[:_SHOWN]) + more if names else f"it has no {what} at all"
-    raise UsageError(f"{where} has no {what} '{name}'{near}.", f"It has: {shown}.")
+    more = f" and {len(names) - _NAMES_LISTED} more" if len(names) > _NAMES_LISTED else ""
+    listed = ", ".join(names[:_NAMES_LISTED]) + more if names else f"it has no {what} at all"
+    raise UsageError(f"{where} has no {what} '{name}'{near}.", f"It has: {listed}.")

@@ -56,16 +56,18 @@ class Launch:
         for attempt in range(1 + self._spec.replace):
             missing = group.count - len(ready)
             hedge = group.hedge if attempt == 0 else 0
-            asked = replace(
+            request = replace(
                 self._request,
                 count=missing + hedge,
                 at_least=max(1, least - len(ready)),
                 tags=self._request.tags,
             )
             began = time.monotonic()
-            made = [one for one in await calls.make(asked, folder) if isinstance(one, Machine)]
+            made = [
+                entry for entry in await calls.make(request, folder) if isinstance(entry, Machine)
+            ]
             say(f"{group.name}: {plural(len(made), 'machine')} of {group.type} starting")
-            following = _Following(calls, folder, host_key, self._spec, asked, began)
+            following = _Following(calls, folder, host_key, self._spec, request, began)
             ready += await following.follow(made, missing)
             self._reasons += following.reasons
             if len(ready) >= group.count:
@@ -79,8 +81,8 @@ class Launch:
                 "Try another zone, type or market, or give them more time with `boot`.",
             )
         return {
-            name: replace(one, target=one.target.model_copy(update={"name": name}))
-            for name, one in zip(group.hosts(), ready[: group.count], strict=False)
+            name: replace(entry, target=entry.target.model_copy(update={"name": name}))
+            for name, entry in zip(group.hosts(), ready[: group.count], strict=False)
         }
 
 
@@ -105,13 +107,13 @@ class _Following:
     async def follow(self, made: Sequence[Machine], wanted: int) -> list[Launched]:
         """Returns the first `wanted` machines that are reached, fewer when the others end or the
         time does."""
-        waiting = {one.id: one for one in made}
+        waiting = {entry.id: entry for entry in made}
         ready: list[Launched] = []
         try:
             while len(ready) < wanted and (waiting or self._contacts):
                 if time.monotonic() >= self._until + _TRY_S:
                     break
-                await self._look(waiting)
+                await self._poll(waiting)
                 ready += self._reached()
                 if len(ready) < wanted and (waiting or self._contacts):
                     await self._pause()
@@ -127,28 +129,32 @@ class _Following:
         else:
             await asyncio.sleep(_POLL_S)
 
-    async def _look(self, waiting: dict[str, Machine]) -> None:
+    async def _poll(self, waiting: dict[str, Machine]) -> None:
         """Moves machines that run from `waiting` to their first contact."""
         if not waiting:
             return
-        found = await self._calls.list(self._request.region, self._request.tags.run)
-        listed = {one.id: one for one in found if isinstance(one, Machine)}
+        resources = await self._calls.list(self._request.region, self._request.tags.run)
+        listed = {entry.id: entry for entry in resources if isinstance(entry, Machine)}
         for id_ in list(waiting):
-            one = listed.get(id_)
-            if one is None:
+            entry = listed.get(id_)
+            if entry is None:
                 unseen_s = time.monotonic() - self._began - self._calls.provider.traits.settle_s
                 if unseen_s > _TRY_S:
                     self.reasons.append(f"{id_} is gone")
                     del waiting[id_]
-            elif one.state in _ENDED:
-                self.reasons.append(f"{id_} is {one.state}{f': {p}' if (p := one.problem) else ''}")
+            elif entry.state in _ENDED:
+                self.reasons.append(
+                    f"{id_} is {entry.state}{f': {p}' if (p := entry.problem) else ''}"
+                )
                 del waiting[id_]
-            elif one.state is State.READY and (one.address or one.target or not self._spec.contact):
-                self._contacts[id_] = asyncio.create_task(self._contact(one))
+            elif entry.state is State.READY and (
+                entry.address or entry.target or not self._spec.contact
+            ):
+                self._contacts[id_] = asyncio.create_task(self._contact(entry))
                 del waiting[id_]
             elif time.monotonic() >= self._until:
                 limit = f"{self._spec.boot_s:g} s"
-                self.reasons.append(f"{id_} was still {one.state} after {limit}")
+                self.reasons.append(f"{id_} was still {entry.state} after {limit}")
                 del waiting[id_]
 
     def _reached(self) -> list[Launched]:

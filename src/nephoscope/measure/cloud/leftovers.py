@@ -40,10 +40,10 @@ async def sweep_leftovers(
 
     regions: only there; all of the account when empty. is_dry: lists them, as remaining.
     """
-    here = {one.name: one for one in folders(rentals.root)}
+    here = {entry.name: entry for entry in folders(rentals.root)}
     if not regions:
         regions = await rentals.calls.repeat(rentals.provider.regions)
-    unused = [one for one in here.values() if _may_remove(one, scope)]
+    unused = [entry for entry in here.values() if _may_remove(entry, scope)]
     owner = scope.owner or own_name()
 
     def wanted(resource: Resource) -> bool:
@@ -57,9 +57,11 @@ async def sweep_leftovers(
         return scope.everything or resource.tags.expires_s < time.time()
 
     if is_dry:
-        found = [one for region in regions for one in await rentals.calls.list(region, None)]
-        left = {one: "" for one in found if wanted(one)}
-        return Swept(remaining=left, spared=[one for one in found if one not in left])
+        resources = [
+            entry for region in regions for entry in await rentals.calls.list(region, None)
+        ]
+        left = {entry: "" for entry in resources if wanted(entry)}
+        return Swept(remaining=left, spared=[entry for entry in resources if entry not in left])
     swept = await sweep(
         rentals.calls,
         regions,
@@ -69,7 +71,7 @@ async def sweep_leftovers(
         say=say,
         patience_s=patience_s,
     )
-    left_runs = {one.tags.run for one in swept.remaining}
+    left_runs = {entry.tags.run for entry in swept.remaining}
     for folder in unused:
         if not swept.unlisted and folder.name not in left_runs and _is_of(folder, rentals):
             folder.remove()
@@ -98,5 +100,5 @@ def _settled_s(rentals: Rentals, unused: Sequence[RentalFolder], scope: SweepSco
     settle_s = rentals.provider.traits.settle_s
     if scope.run and not unused:
         return time.time() + settle_s  # asked for elsewhere, who knows when
-    times = [at for one in unused if (at := one.last_create_s()) is not None]
+    times = [at for entry in unused if (at := entry.last_create_s()) is not None]
     return max(times, default=-settle_s) + settle_s

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,10 +64,11 @@ class Rentals:
         *,
         root: Path | None = None,
         patience_s: float = 120.0,
+        say: Say = lambda line: None,
     ) -> None:
         self.provider = provider
         self.settings = settings
-        self.calls = CloudCalls(provider, patience_s)
+        self.calls = CloudCalls(provider, patience_s, say)
         self.root = root
         self._held: dict[str, ExitStack] = {}
 
@@ -77,16 +79,15 @@ class Rentals:
             return None
         total: Quote | None = None
         for group in spec.groups:
-            one = self._quote(spec, group)
-            if one is None:
+            resource = self._quote(spec, group)
+            if resource is None:
                 if spec.accept_unknown_price:
                     continue
                 raise UsageError(
                     f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
-                    "Give `per_hour` for it in a plan, or accept that with "
-                    "--accept-unknown-price.",
+                    "Give `per_hour` for it in a plan, or accept that with --accept-unknown-price.",
                 )
-            total = one if total is None else total.plus(one)
+            total = resource if total is None else total.plus(resource)
         return total
 
     def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
@@ -118,18 +119,21 @@ class Rentals:
             except BaseException as error:
                 await uncancelled(self._undo(folder, error, say))
                 raise
-            hosts = {name: one.id for name, one in rental.machines.items()}
+            hosts = {name: resource.id for name, resource in rental.machines.items()}
             folder.write({**document, "phase": UP, "hosts": hosts})
             if not spec.is_kept:
                 self._held[spec.name] = stack.pop_all()
         return rental
 
     async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
-        kinds, regions = self.provider.traits.kinds, sorted({one.region for one in spec.groups})
+        kinds, regions = (
+            self.provider.traits.kinds,
+            sorted({resource.region for resource in spec.groups}),
+        )
         for region in regions:
-            if taken := await self.calls.list(region, spec.name):
+            if present := await self.calls.list(region, spec.name):
                 raise UsageError(
-                    f"{taken[0]} belongs to a rental named {spec.name} already.",
+                    f"{present[0]} belongs to a rental named {spec.name} already.",
                     f"Remove it with `nephoscope cloud sweep --run {spec.name}`.",
                 )
         keys = user_data.MachineKeys.generate()
@@ -142,7 +146,9 @@ class Rentals:
                 key_pairs[region] = (await self.calls.make(wanted, folder))[0].id
             if Kind.SECURITY_GROUP in kinds:
                 source = login_network(spec.login_from, self.settings.endpoint)
-                network = next((one.network for one in spec.groups if one.region == region), "")
+                network = next(
+                    (resource.network for resource in spec.groups if resource.region == region), ""
+                )
                 group = SecurityGroupRequest(region, tags, source, network=network)
                 firewalls[region] = (await self.calls.make(group, folder))[0].id
         script = user_data.script(keys, int(min(spec.lease_s, 3600 * spec.hours)))
@@ -163,7 +169,9 @@ class Rentals:
             for group in spec.groups
         ]
         host_key = " ".join(keys.host_public.split()[:2])
-        parts = await together(*(one.run(self.calls, folder, host_key, say) for one in launches))
+        parts = await together(
+            *(resource.run(self.calls, folder, host_key, say) for resource in launches)
+        )
         machines = {name: made for part in parts for name, made in part.items()}
         await self._remove_surplus(spec, machines, folder, say)
         return Rental(
@@ -178,13 +186,13 @@ class Rentals:
         self, spec: RentalSpec, machines: Mapping[str, Launched], folder: RentalFolder, say: Say
     ) -> None:
         """Removes machines of this rental that nobody counts: hedges, replaced, made twice."""
-        kept = {made.machine.id for made in machines.values()}
+        wanted = {made.machine.id for made in machines.values()}
         for region in {group.region for group in spec.groups}:
-            for one in await self.calls.list(region, spec.name):
-                if one.kind is Kind.MACHINE and one.id not in kept:
-                    folder.note("delete", one.kind, region, ids=[one.id])
-                    say(f"{one} is not needed and is removed.")
-                    await self.calls.repeat(lambda one=one: self.provider.delete(one))  # type: ignore[misc]
+            for resource in await self.calls.list(region, spec.name):
+                if resource.kind is Kind.MACHINE and resource.id not in wanted:
+                    folder.note("delete", resource.kind, region, ids=[resource.id])
+                    say(f"{resource} is not needed and is removed.")
+                    await self.calls.repeat(partial(self.provider.delete, resource))
 
     async def _undo(self, folder: RentalFolder, error: BaseException, say: Say) -> None:
         """Removes what was made before a failure; what stays is told with the failure."""
@@ -198,14 +206,14 @@ class Rentals:
 
     def existing(self) -> list[Provisioned]:
         """See `Provisioner.existing`: by the folders here and the tags in every region."""
-        known = {one.name: one for one in folders(self.root)}
-        found: dict[str, list[Resource]] = {}
+        known = {resource.name: resource for resource in folders(self.root)}
+        resources: dict[str, list[Resource]] = {}
         for region in self.provider.regions():
             for resource in self.provider.resources(region):
                 if resource.state is not State.GONE:
-                    found.setdefault(resource.tags.run, []).append(resource)
-        names = sorted(known.keys() | found.keys())
-        return [_provisioned(name, known.get(name), found.get(name, [])) for name in names]
+                    resources.setdefault(resource.tags.run, []).append(resource)
+        names = sorted(known.keys() | resources.keys())
+        return [_provisioned(name, known.get(name), resources.get(name, [])) for name in names]
 
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
@@ -227,7 +235,7 @@ class Rentals:
                 f"Rental {name} is broken: {', '.join(missing)} no longer runs.",
                 f"Remove it with `nephoscope cloud down {name}`, then create it again.",
             )
-        hosts = {host: target_of(host, one, folder) for host, one in machines.items()}
+        hosts = {host: target_of(host, resource, folder) for host, resource in machines.items()}
         return Rental(name, machines, hosts, known["expires_s"])
 
     async def remove(self, name: str) -> Swept:
@@ -245,7 +253,7 @@ class Rentals:
         left_s = min(lease_s, rental.expires_s - time.time())
         command = ["sh", "-c", user_data.renewal(max(int(left_s), 0))]
 
-        async def one(record: TargetRecord) -> None:
+        async def resource(record: TargetRecord) -> None:
             target = record.make()
             try:
                 await target.open()
@@ -253,15 +261,19 @@ class Rentals:
             finally:
                 await target.close()
 
-        await together(*(one(record) for record in rental.hosts.values()))
+        await together(*(resource(record) for record in rental.hosts.values()))
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
         began = folder.last_create_s()
         # Without a folder here it may be anywhere; with one, where something was asked for.
-        regions: Iterable[str] = {one.region for one in folder.intents() if one.what == "create"}
+        regions: Iterable[str] = {
+            resource.region for resource in folder.intents() if resource.what == "create"
+        }
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
+        if began is None and not folder.path.exists():
+            began = time.time()  # It was asked for elsewhere, who knows when.
         settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
         return await sweep(
             self.calls,
@@ -296,23 +308,28 @@ def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
     }
 
 
-def _provisioned(name: str, folder: RentalFolder | None, found: Sequence[Resource]) -> Provisioned:
+def _provisioned(
+    name: str, folder: RentalFolder | None, resources: Sequence[Resource]
+) -> Provisioned:
     known = folder.read() if folder is not None else {}
-    machines = [one for one in found if one.kind is Kind.MACHINE]
+    machines = [resource for resource in resources if resource.kind is Kind.MACHINE]
     since = known.get("since") or min(
-        (one.created_s for one in found if one.created_s is not None), default=None
+        (resource.created_s for resource in resources if resource.created_s is not None),
+        default=None,
     )
     by_id = {id_: host for host, id_ in known.get("hosts", {}).items()}
-    hosts = tuple(sorted(by_id.get(one.id, one.name or one.id) for one in machines))
+    hosts = tuple(
+        sorted(by_id.get(resource.id, resource.name or resource.id) for resource in machines)
+    )
     if folder is not None and known.get("phase") == UP:
-        running = {one.id for one in machines if one.state is State.READY}
+        running = {resource.id for resource in machines if resource.state is State.READY}
         lost = [host for id_, host in by_id.items() if id_ not in running]
         problem = f"{', '.join(lost)} no longer runs" if lost else ""
         return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
     if folder is not None and folder.is_held():
         return Provisioned(name, COMING_UP, hosts, since)
-    left = f"{plural(len(found), 'resource')} left" if found else "nothing of it is left"
-    expired = [one for one in found if one.tags.expires_s < time.time()]
+    left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
+    expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
     return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
 
 

@@ -14,12 +14,16 @@ from nephoscope.core.errors import RunFailed
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import in_thread, together
 from nephoscope.measure.cloud.calls import BackOff, CloudCalls
-from nephoscope.measure.cloud.model import Kind, Resource
+from nephoscope.measure.cloud.model import Kind, Resource, State
 from nephoscope.measure.cloud.provider import CloudError
 from nephoscope.measure.provisioning import Say
 
 PATIENCE_S = 900.0
 """For how long a removal goes on before what is left is reported."""
+
+_REFUSALS = 3
+"""Listings in a row that a cloud refuses before its region is given up: credentials that expire are
+renewed by the cloud's library, and what is left costs money."""
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 
@@ -44,7 +48,9 @@ class Swept:
         """Raises RunFailed with what is left. again: the command that tries again."""
         if self.is_clean:
             return
-        left = [f"{one}{f' ({why})' if why else ''}" for one, why in self.remaining.items()]
+        left = [
+            f"{resource}{f' ({why})' if why else ''}" for resource, why in self.remaining.items()
+        ]
         left += [f"region {region} ({why})" for region, why in self.unlisted.items()]
         raise RunFailed(
             f"Not confirmed as removed, so it may still be billed: {'; '.join(left[:20])}"
@@ -98,14 +104,20 @@ class _Region:
     async def clear(self, patience_s: float) -> Swept:
         """Removes and lists until a settled listing is empty, or the patience ends."""
         until, back_off, before = time.monotonic() + patience_s, BackOff(), -1
+        failed = 0
         while True:
             listed_s = time.time()
             try:
-                found = await self._calls.list(self._region, self._run)
+                resources = await self._calls.list(self._region, self._run)
             except CloudError as error:
-                return self._result((), (), unlisted=error.message)
-            left = [resource for resource in found if self._wanted(resource)]
-            spared = [resource for resource in found if resource not in left]
+                failed += 1
+                if error.passes or failed == _REFUSALS or time.monotonic() >= until:
+                    return self._result((), (), unlisted=error.message)
+                await back_off.wait(until)
+                continue
+            failed = 0
+            left = [resource for resource in resources if self._wanted(resource)]
+            spared = [resource for resource in resources if resource not in left]
             if not left and listed_s >= self._settled_s:
                 return self._result((), spared)
             if time.monotonic() >= until:
@@ -119,12 +131,14 @@ class _Region:
 
     async def _remove(self, left: Sequence[Resource]) -> None:
         """Asks for the removal of all, kind after kind; what is refused is tried again later."""
-        new = [one for one in left if (one.kind, one.id) not in self._seen]
+        new = [resource for resource in left if (resource.kind, resource.id) not in self._seen]
         if new:
             self._say(f"{self._region}: removing {_counts(new)}")
-        for resource in sorted(left, key=lambda one: _ORDER[one.kind]):
+        for resource in sorted(left, key=lambda resource: _ORDER[resource.kind]):
             key = (resource.kind, resource.id)
             self._seen[key] = resource
+            if resource.state is State.LEAVING:
+                continue
             try:
                 await in_thread(self._calls.provider.delete, resource)
                 self._words.pop(key, None)
@@ -134,15 +148,17 @@ class _Region:
     def _result(
         self, left: Sequence[Resource], spared: Sequence[Resource], unlisted: str = ""
     ) -> Swept:
-        keys = {(one.kind, one.id) for one in left}
+        for resource in left:
+            self._seen.setdefault((resource.kind, resource.id), resource)
+        keys = {(resource.kind, resource.id) for resource in left}
         unlisted_regions = {self._region: unlisted.rstrip(".")} if unlisted else {}
-        gone = [] if unlisted else [one for key, one in self._seen.items() if key not in keys]
-        remaining = {one: self._words.get((one.kind, one.id), "") for one in left}
         if unlisted:
-            remaining = {one: self._words.get(key, "") for key, one in self._seen.items()}
+            keys = set(self._seen)
+        remaining = {self._seen[key]: self._words.get(key, "") for key in keys}
+        gone = [resource for key, resource in self._seen.items() if key not in keys]
         return Swept(gone, remaining, unlisted_regions, list(spared))
 
 
 def _counts(resources: Sequence[Resource]) -> str:
-    kinds = [one.kind for one in resources]
+    kinds = [resource.kind for resource in resources]
     return ", ".join(plural(kinds.count(kind), str(kind)) for kind in Kind if kind in kinds)

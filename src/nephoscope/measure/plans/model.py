@@ -387,7 +387,7 @@ class Plan(Record):
     @classmethod
     def _each_machine(cls, targets: tuple[TargetRecord, ...]) -> tuple[TargetRecord, ...]:
         """Returns one record for each machine: an entry may stand for several."""
-        return tuple(one for target in targets for one in target.each())
+        return tuple(machine for target in targets for machine in target.each())
 
     @property
     def simulated(self) -> bool:

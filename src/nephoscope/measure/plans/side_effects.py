@@ -24,6 +24,7 @@ def side_effects(plan: Plan, settings: Sequence[Setting], catalog: Catalog) -> l
         effects += _lab(topology, settings)
     for target in plan.targets:
         effects += target.side_effects(topology.name if topology else "")
+    effects = list(dict.fromkeys(effects))  # targets may share one, such as a key pair
     effects += _scratch_files(settings, catalog)
     return effects
 

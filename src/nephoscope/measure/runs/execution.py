@@ -38,7 +38,7 @@ from nephoscope.measure.targets.kinds.record import CONTROLLER
 from nephoscope.store import StoredRun
 
 EnvironmentOf = Callable[[Plan, StoredRun, Callable[[str], None]], Environment]
-"""Makes what a plan's targets stand on; see environment.environment_of."""
+"""Makes what a plan's targets stand on; see environments.environment_of."""
 
 
 class RunExecution:

@@ -14,7 +14,7 @@ from nephoscope.core.errors import Interrupted, NephoscopeError
 from nephoscope.core.model import Setting
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
-from nephoscope.measure.runs.environment import environment_of
+from nephoscope.measure.runs.environments import environment_of
 from nephoscope.measure.runs.execution import EnvironmentOf, RunExecution
 from nephoscope.measure.runs.observer import Observer
 from nephoscope.measure.runs.schedule import cells

@@ -153,7 +153,10 @@ _KINDS: tuple[tuple[Maker, str, str, dict[str, Any], tuple[str, ...], bool], ...
         _maker(Kind.LAUNCH_TEMPLATE, "LaunchTemplateId", name="LaunchTemplateName"),
         "describe_launch_templates", "LaunchTemplates", {}, (), True,
     ),
-    (_maker(Kind.ADDRESS, "AllocationId", name="PublicIp"), "describe_addresses", "Addresses", {}, (), False),
+    (
+        _maker(Kind.ADDRESS, "AllocationId", name="PublicIp"),
+        "describe_addresses", "Addresses", {}, (), False,
+    ),
     (volume, "describe_volumes", "Volumes", {}, (), False),
     (
         _maker(Kind.IMAGE, "ImageId", created="CreationDate", name="Name"),

@@ -91,27 +91,20 @@ def _statements(owner: str) -> list[dict[str, Any]]:
         _allow(
             "LaunchFrom",
             ["ec2:RunInstances"],
-            ["arn:aws:ec2:*::image/*", "arn:aws:ec2:*::snapshot/*"]
-            + _arns("image", "placement-group", "snapshot", "subnet"),
+            [
+                "arn:aws:ec2:*::image/*",
+                "arn:aws:ec2:*::snapshot/*",
+                *_arns("image", "placement-group", "snapshot", "subnet"),
+            ],
         ),
         _allow("GroupsInNetworks", ["ec2:CreateSecurityGroup"], _arns("vpc")),
     ]
     for action, kind in _CREATE.items():
         found.append(_allow(_title(action), [action], _arns(kind), _requested(owner)))
-    found.append(
-        _allow(
-            "TagAtCreation",
-            ["ec2:CreateTags"],
-            _arns(*made, *(kind for kind in _CREATE.values() if kind not in made)),
-            {
-                "StringEquals": {
-                    "ec2:CreateAction": [
-                        each.partition(":")[2] for each in ("ec2:RunInstances", *_CREATE)
-                    ]
-                }
-            },
-        )  # fmt: skip
-    )
+    creating = [action.partition(":")[2] for action in ("ec2:RunInstances", *_CREATE)]
+    tagged = dict.fromkeys([*made, *_CREATE.values()])
+    condition = {"StringEquals": {"ec2:CreateAction": creating}}
+    found.append(_allow("TagAtCreation", ["ec2:CreateTags"], _arns(*tagged), condition))
     found.append(_allow("ExtendOurs", ["ec2:CreateTags"], _arns(*_CHANGE), existing))
     for kind, actions in _CHANGE.items():
         found.append(_allow(f"Change{_words(kind)}", actions, _arns(kind), existing))

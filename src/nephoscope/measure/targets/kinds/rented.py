@@ -29,8 +29,10 @@ _MarketName = Literal["on demand", "spot"]
 
 def _one_or_more(**item: Any) -> tuple[BeforeValidator, Any, WithJsonSchema]:
     """Returns what makes a field of one text, or of several. item: the JSON schema of one."""
-    one = {"type": "string", **item}
-    schema = {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
+    single = {"type": "string", **item}
+    schema = {
+        "anyOf": [single, {"type": "array", "items": single, "minItems": 1, "uniqueItems": True}]
+    }
     return (
         BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
         Field(min_length=1, max_length=16),
@@ -91,12 +93,12 @@ class RentedRecord(TargetRecord):
         values = [getattr(self, key) for key in _VARIED]
         varied = [key for key, several in zip(_VARIED, values, strict=True) if len(several) > 1]
         for chosen in product(*values):
-            one: dict[str, Any] = dict(zip(_VARIED, chosen, strict=True))
-            parts = [self.name, *(as_name(one[key]) for key in varied)]
+            levels: dict[str, Any] = dict(zip(_VARIED, chosen, strict=True))
+            parts = [self.name, *(as_name(levels[key]) for key in varied)]
+            update: dict[str, Any] = {key: (value,) for key, value in levels.items()}
             for number in range(self.count):
                 name = "-".join([*parts, *([str(number + 1)] if self.count > 1 else [])])
-                single = {key: (value,) for key, value in one.items()}
-                yield self.model_copy(update={"name": name, "count": 1, **single})
+                yield self.model_copy(update={**update, "name": name, "count": 1})
 
     def traits(self) -> Traits:
         """See `TargetRecord.traits`."""
@@ -126,6 +128,6 @@ class RentedRecord(TargetRecord):
         )
         yield SideEffect(
             "cloud resources",
-            f"a key pair and a security group in {where}",
+            f"a key pair and a security group in {self.provider[0]} {self.region[0]}",
             "one login for the run, from this machine only; removed after it",
         )

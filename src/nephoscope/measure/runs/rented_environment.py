@@ -6,7 +6,7 @@ import random
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -45,8 +45,12 @@ class RentedEnvironment(Environment):
     """The rented machines of a plan, one rental for each cloud."""
 
     def __init__(self, plan: Plan, run: StoredRun, say: Callable[[str], None]) -> None:
-        self._run, self._say = run, say
-        self._targets = [one for one in plan.targets if isinstance(one, RentedRecord)]
+        if plan.lab is not None:
+            raise UsageError(
+                "The plan has a lab and rented machines, between which there is no network.",
+                "Make two plans of it and compare their runs.",
+            )
+        self._plan, self._run, self._say = plan, run, say
         self._budget_s = budget_s(plan)
         money = plan.money
         self._limit = None if money is None else SpendingLimit(money.limit, money.currency)
@@ -55,8 +59,8 @@ class RentedEnvironment(Environment):
     async def up(self) -> None:
         """See `Environment.up`: the clouds side by side, of each the machines in random order, so
         that no level of a factor is always the first."""
-        specs = self.specs()
-        opened = [Rentals(open_provider(cloud), cloud) for cloud, _ in specs]
+        specs = rental_specs(self._plan, self._run.id, self._run.manifest.seed or 0)
+        opened = [Rentals(open_provider(cloud), cloud, say=self._say) for cloud, _ in specs]
         for rentals, (_, spec) in zip(opened, specs, strict=True):
             if RentalFolder(spec.name).path.exists():
                 name = spec.name
@@ -66,44 +70,11 @@ class RentedEnvironment(Environment):
             (rentals, await rentals.checked(spec))
             for rentals, (_, spec) in zip(opened, specs, strict=True)
         ]
-        quotes = [quote for rentals, spec in wanted if (quote := rentals.quote(spec)) is not None]
-        if quotes:
-            # Together: each cloud alone may be below a limit that all of them exceed.
-            hours = wanted[0][1].hours if self._budget_s is not None else None
-            authorise(reduce(Quote.plus, quotes), hours, self._limit, self._say)
+        quote = total_of([rentals.quote(spec) for rentals, spec in wanted])
+        if quote is not None:
+            hours = None if self._budget_s is None else wanted[0][1].hours
+            authorise(quote, hours, self._limit, self._say)
         await together(*(self._rent(rentals, spec) for rentals, spec in wanted))
-
-    def specs(self) -> list[tuple[CloudSettings, RentalSpec]]:
-        """Returns what is rented: one rental for each cloud and network that may log in."""
-        groups: dict[tuple[CloudSettings, str], list[MachineGroup]] = defaultdict(list)
-        for one in self._targets:
-            cloud = CloudSettings(one.provider[0], one.endpoint, one.profile)
-            zone = "" if one.zone[0] == "any" else one.zone[0]
-            group = MachineGroup(
-                one.name,
-                one.region[0],
-                one.type[0],
-                one.image[0],
-                zone=zone,
-                market=one.market[0],
-                network=one.network,
-                per_h=one.per_hour,
-                currency="USD" if self._limit is None else self._limit.currency,
-            )
-            groups[cloud, one.login_from].append(group)
-        drawn = random.Random(self._run.manifest.seed or 0)
-        specs = []
-        for number, ((cloud, login_from), several) in enumerate(groups.items()):
-            drawn.shuffle(several)
-            hours = WITHOUT_BUDGET_H
-            if self._budget_s is not None:
-                hours = (self._budget_s + BOOT_S) / 3600
-            name = rental_name(self._run.id, number)
-            spec = RentalSpec(
-                name, tuple(several), hours=hours, lease_s=LEASE_S, login_from=login_from
-            )
-            specs.append((cloud, spec))
-        return specs
 
     async def _rent(self, rentals: Rentals, spec: RentalSpec) -> None:
         hosts = plural(len(spec.groups), "machine")
@@ -135,18 +106,66 @@ class RentedEnvironment(Environment):
     async def down(self) -> None:
         """See `Environment.down`: until a listing confirms that nothing is left."""
         rented, self._rented = self._rented, []
-        await together(*(one.rentals.remove(one.rental.name) for one in rented))
+        await together(*(target.rentals.remove(target.rental.name) for target in rented))
+
+
+def rental_specs(plan: Plan, run: str, seed: int) -> list[tuple[CloudSettings, RentalSpec]]:
+    """Returns what a run of a plan rents: one rental for each cloud and network that may log in.
+
+    The machines of a rental are in random order, drawn by the seed.
+    """
+    groups: dict[tuple[CloudSettings, str], list[MachineGroup]] = defaultdict(list)
+    currency = "USD" if plan.money is None else plan.money.currency
+    for target in plan.targets:
+        if isinstance(target, RentedRecord):
+            cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
+            groups[cloud, target.login_from].append(_group(target, currency))
+    seconds = budget_s(plan)
+    hours = WITHOUT_BUDGET_H if seconds is None else (seconds + BOOT_S) / 3600
+    drawn = random.Random(seed)
+    specs = []
+    for number, ((cloud, login_from), several) in enumerate(groups.items()):
+        drawn.shuffle(several)
+        name = rental_name(run, number)
+        spec = RentalSpec(name, tuple(several), hours=hours, lease_s=LEASE_S, login_from=login_from)
+        specs.append((cloud, spec))
+    return specs
+
+
+def _group(target: RentedRecord, currency: str) -> MachineGroup:
+    return MachineGroup(
+        target.name,
+        target.region[0],
+        target.type[0],
+        target.image[0],
+        zone="" if target.zone[0] == "any" else target.zone[0],
+        market=target.market[0],
+        network=target.network,
+        per_h=target.per_hour,
+        currency=currency,
+    )
+
+
+def total_of(quotes: Sequence[Quote | None]) -> Quote | None:
+    """Returns the price of all together: each cloud alone may be below a limit that they exceed
+    together. None where nothing is paid."""
+    priced = [quote for quote in quotes if quote is not None]
+    return reduce(Quote.plus, priced) if priced else None
+
+
+async def price_of(plan: Plan) -> tuple[Quote | None, float]:
+    """Returns the price of the machines that a plan rents, and the hours that are rented.
+
+    It asks the clouds and creates nothing. Raises UsageError, Lacking, CloudError.
+    """
+    quotes, hours = [], 0.0
+    for cloud, spec in rental_specs(plan, "preview", plan.seed or 0):
+        rentals = Rentals(open_provider(cloud), cloud)
+        quotes.append(rentals.quote(await rentals.checked(spec)))
+        hours = spec.hours
+    return total_of(quotes), hours
 
 
 def rental_name(run: str, number: int) -> str:
     """Returns the name of a run's rental, a word for tags."""
     return f"{re.sub(r'[^a-z0-9]+', '-', run.lower())[-56:].strip('-')}-{number + 1}"
-
-
-def require_alone(plan: Plan) -> None:
-    """Raises UsageError for a plan with both a lab and rented machines."""
-    if plan.lab is not None and any(isinstance(one, RentedRecord) for one in plan.targets):
-        raise UsageError(
-            "The plan has a lab and rented machines, between which there is no network.",
-            "Make two plans of it and compare their runs.",
-        )
