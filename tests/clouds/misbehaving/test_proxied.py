@@ -61,6 +61,8 @@ def test_rentals_through_a_faulty_proxy_end_clean_and_say_why(
     print(f"{dict(outcomes)}; {happened}; {between.requests} requests")  # noqa: T201
     assert not problems, problems
     assert len(words) == RUNS
-    assert all(text == "clean" or text.startswith(("EC2: ", "Not confirmed")) for text in words.values())
+    assert all(
+        text == "clean" or text.startswith(("EC2: ", "Not confirmed")) for text in words.values()
+    )
     assert outcomes["clean"] >= 0.9 * RUNS
     assert set(happened) == set(proxy.FAULTS)

@@ -60,6 +60,11 @@ def service_of(text: str, authorised_hosts: Sequence[str]) -> ServiceRecord:
             f"'{text}' names no service with a web address.", "Write NAME=https://HOST/."
         )
     hosts = tuple(authorised_hosts)
+    if not record.may_be_loaded(hosts):
+        raise UsageError(
+            f"{record.host} is not this machine, and load could disturb its owner.",
+            f"If it is yours, add `--i-own-this-host {record.host}`.",
+        )
     return record.model_copy(
         update={"name": as_name(name or record.name), "authorised_hosts": hosts}
     )
@@ -104,8 +109,7 @@ def latencies(result: RunResult, request: FourTestsRequest) -> list[TestLatency]
             found = [
                 line.estimate
                 for line in result.metrics
-                if (line.benchmark, line.metric, line.target)
-                == (HTTP_LOAD, _METRIC, service.name)
+                if (line.benchmark, line.metric, line.target) == (HTTP_LOAD, _METRIC, service.name)
                 and line.factors.get("url", url) == url
                 and line.factors.get("client", entry.client) == entry.client
             ]

@@ -12,11 +12,11 @@ from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.named import TARGET
 from nephoscope.cli.kit.options import Count, argument, duration, option, repeated
-from nephoscope.core import units
 from nephoscope.features.cloud.command import cloud
+from nephoscope.features.cloud.estimates import estimate_cells
 
 if TYPE_CHECKING:
-    from nephoscope.core.model import Estimate, RunResult
+    from nephoscope.core.model import RunResult
     from nephoscope.features.cloud.four_tests import FourTestsRequest
 
 
@@ -78,22 +78,12 @@ def _text(result: RunResult, request: FourTestsRequest) -> str:
     from nephoscope.features.cloud.four_tests import latencies
 
     rows = [
-        (one.test, one.path, one.service, one.client, *_shown(one.latency))
+        (one.test, one.path, one.service, one.client, *estimate_cells(one.latency))
         for one in latencies(result, request)
     ]
-    head = ("test", "path", "service", "client", "latency p50", "95 % interval", "n")
+    head = ("test", "path", "service", "client", "latency p50", "interval", "n")
     return (
         "Median latency of one request at a time, from its sending to its last byte.\n"
         + output.table(head, rows, right=(4, 5, 6))
         + "\nOpening a connection is not in it: requests share one (keep-alive)."
     )
-
-
-def _shown(latency: Estimate | None) -> tuple[str, str, str]:
-    if latency is None:
-        return "no value", "none", "0"
-    low, high = latency.low, latency.high
-    interval = "none"
-    if low is not None and high is not None:
-        interval = f"[{units.format_value(low, 'ns')}, {units.format_value(high, 'ns')}]"
-    return units.format_value(latency.value, "ns"), interval, str(latency.n)

@@ -137,12 +137,12 @@ def _check_nest(context: PlanContext) -> None:
         if is_given:
             message = "`design.nest` sets the number of rounds, so `repeat` has no effect."
             raise context.error(at, message, "Keep one of the two.")
-    fixed = [target.name for target in plan.targets if not target.topology_host]
+    fixed = [target.name for target in plan.targets if not target.boots_as]
     if fixed and nest.boots > 1:
         raise context.error(
             loc,
             f"only hosts of a lab are made anew or booted, and '{fixed[0]}' is none.",
-            "Drop `instance` and `boot`, or measure lab hosts.",
+            "Drop `instance` and `boot`, or measure lab hosts; rented machines are made anew.",
         )
     if nest.total > limits.ROUNDS:
         raise context.error(

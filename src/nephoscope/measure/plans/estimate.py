@@ -55,6 +55,7 @@ class RunEstimate:
     settings: setting index -> time of one trial. least, most: of trials, warm-up included.
     round_s: one round of all alternatives. least_s, most_s: until the least, or the greatest
     number of repetitions. money_*: in `currency`; None where no target has a price.
+    money_used_least: of money_least, what requests to services and their transfer cost.
     """
 
     settings: Mapping[int, TrialTime]
@@ -66,6 +67,7 @@ class RunEstimate:
     round_s: float
     least_s: float
     most_s: float
+    money_used_least: float
     money_least: float | None
     money_most: float | None
     currency: str
@@ -154,6 +156,7 @@ def estimate(
         round_s=_side_by_side(plan, targets, settings, times, once),
         least_s=least_s,
         most_s=most_s,
+        money_used_least=_used(use, least),
         money_least=money_spent(plan, least_s) + _used(use, least) if priced else None,
         money_most=money_spent(plan, most_s) + _used(use, most) if priced else None,
         currency=plan.money.currency if plan.money else "USD",
@@ -195,7 +198,7 @@ def refuse_too_long(plan: Plan, estimated: RunEstimate, place: Place = lambda _:
         and estimated.money_least > money.limit
     ):
         hourly = money_spent(plan, 3600)
-        used = estimated.money_least - money_spent(plan, estimated.least_s)
+        used = estimated.money_used_least
         use = f", and {used:.2f} {money.currency} for requests and transfer" if used > 0 else ""
         raise PlanError(
             f"{place(('money', 'limit'))}the least schedule costs {estimated.money_least:.2f} "

@@ -111,8 +111,8 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
     on = context.resolve_roles(entry.on, (*loc, "on")) if entry.on else ()
     if not entry.on:
         on = tuple(name for name in context.default_targets(roles) if name != client)
-    if not on and not client and (services := context.services()):
-        _check_targets(context, spec, services, loc)
+    if not on and not client:
+        _check_targets(context, spec, context.services(), loc)
     if not on:
         holders = "each other target" if client else "each"
         raise context.error(

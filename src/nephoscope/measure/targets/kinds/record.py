@@ -131,6 +131,11 @@ class TargetRecord(Record):
         return ""
 
     @property
+    def boots_as(self) -> str:
+        """The name under which what it stands on makes it anew; empty where nothing can."""
+        return self.topology_host
+
+    @property
     def in_plan_lab(self) -> bool:
         """Returns whether it is a host of the plan's own lab, which takes conditions and can be
         booted."""
