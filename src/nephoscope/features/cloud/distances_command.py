@@ -27,7 +27,7 @@ _BEGIN_S = 300.0
 class _DistancesArguments:
     machines: MachineOptions = options.group(MachineOptions)
     zones: Sequence[str] = repeated("--zone", "ZONE", "Zone of the region.", required=True)
-    rounds: int = option("--repetitions", Count(2, 1000), "Trials of each pair.", default=8)
+    rounds: int = option("--repetitions", Count(6, 1000), "Trials of each pair.", default=8)
     duration_s: float = option(
         "--duration", duration("200 ms", "10 min"), "Time of a trial.", default="1s"
     )

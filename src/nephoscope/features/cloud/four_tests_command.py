@@ -31,9 +31,9 @@ class _FourTestsArguments:
     cpu: str = option("--cpu", "PATH", "Path of a calculation.", default="/cpu/20000000")
     io: str = option("--io", "PATH", "Path of a task of disk I/O.", default="/service/20000000")
     authorised_hosts: tuple[str, ...] = options.AUTHORISED_HOSTS
-    rounds: int = option("--repetitions", Count(2, 1000), "Trials of each test.", default=10)
+    rounds: int = option("--repetitions", Count(6, 1000), "Trials of each test.", default=10)
     duration_s: float = option(
-        "--duration", duration("100 ms", "1 h"), "Time of a trial.", default="500ms"
+        "--duration", duration("100 ms", "1 h"), "Time of a trial.", default="2s"
     )
     seed: int | None = options.SEED
     budget: float | None = options.BUDGET
@@ -77,13 +77,16 @@ def four_tests(args: _FourTestsArguments) -> int:
 def _text(result: RunResult, request: FourTestsRequest) -> str:
     from nephoscope.features.cloud.four_tests import latencies
 
+    found = latencies(result, request)
     rows = [
-        (one.test, one.path, one.service, one.client, *estimate_cells(one.latency))
-        for one in latencies(result, request)
+        (one.test, one.path, one.service, one.client, *estimate_cells(one.latency)) for one in found
     ]
     head = ("test", "path", "service", "client", "latency p50", "interval", "n")
-    return (
-        "Median latency of one request at a time, from its sending to its last byte.\n"
-        + output.table(head, rows, right=(4, 5, 6))
-        + "\nOpening a connection is not in it: requests share one (keep-alive)."
-    )
+    lines = [
+        "Median latency of one request at a time, from its sending to its last byte.",
+        output.table(head, rows, right=(4, 5, 6)),
+        "Opening a connection is not in it: requests share one (keep-alive).",
+    ]
+    if any(one.latency is None for one in found):
+        lines.append("Tests without a value had too few requests in a trial; raise --duration.")
+    return "\n".join(lines)

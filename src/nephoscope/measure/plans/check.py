@@ -86,7 +86,7 @@ def _check_money(context: PlanContext) -> None:
             f"no `per_hour` for {', '.join(unpriced)}, so the money spent would not be known.",
             "Give each target `per_hour`, 0 for what is free; or drop `money`.",
         )
-    if not any(target.is_priced and target.per_hour != 0 for target in plan.targets):
+    if not any(target.costs for target in plan.targets):
         raise context.error(
             ("money",),
             "no target says what an hour of it costs, so the limit bounds nothing.",

@@ -126,6 +126,11 @@ class TargetRecord(Record):
         return self.per_hour is not None
 
     @property
+    def costs(self) -> bool:
+        """Returns whether it has a price above 0."""
+        return bool(self.per_hour)
+
+    @property
     def topology_host(self) -> str:
         """The host of a topology that stands behind it; empty for other targets."""
         return ""

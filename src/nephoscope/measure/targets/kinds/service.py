@@ -156,6 +156,11 @@ class ServiceRecord(TargetRecord):
         """See `TargetRecord.is_priced`."""
         return any(price is not None for price in (self.per_hour, self.per_request, self.per_gib))
 
+    @property
+    def costs(self) -> bool:
+        """See `TargetRecord.costs`."""
+        return bool(self.per_hour or self.per_request or self.per_gib)
+
     def make(self) -> Target:
         """See `TargetRecord.make`."""
         from nephoscope.measure.targets.service import ServiceTarget
