@@ -414,19 +414,19 @@ def host_boot() -> BenchmarkSpec:
 _HOST_BOOT_PAGE = """\
 # What it measures
 How long a host takes from the request to the first answer, in segments. The runner executes it, and
-no program on the host: only hosts of the plan's own lab can be booted from here, and rented machines
-can be made anew (`level: instance`). A nested design (`design.nest`) stores each of its boots as a
-trial of this benchmark.
+no program on the host: only hosts of the plan's own lab can be booted from here, and rented
+machines can be made anew (`level: instance`). A nested design (`design.nest`) stores each of its
+boots as a trial of this benchmark.
 
 # How
 The marks are lines on the guest's serial console, stamped when they arrive: the first line of the
 kernel, the first line of init. The last mark is the first answered connection. Bare hosts and
 containers have no kernel of their own, so that some or all segments are missing, and are not zero.
 
-A rented machine is removed and rented anew. Its first answer is the first login, after which the probe
-is there; until then it is tried once a second, and so is the list that shows it running. Its kernel
-started as long before as the guest's own uptime says; its init, where `systemd-analyze` tells the time
-of the kernel. A guest whose kernel is older than the request is a container.
+A rented machine is removed and rented anew. Its first answer is the first login, after which the
+probe is there; until then it is tried once a second, and so is the list that shows it running. Its
+kernel started as long before as the guest's own uptime says; its init, where `systemd-analyze`
+tells the time of the kernel. A guest whose kernel is older than the request is a container.
 
 # What can disturb it
 Other guests that boot, and the disk on which their images lie. An emulated processor boots ten

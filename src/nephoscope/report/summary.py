@@ -153,10 +153,10 @@ def _what_it_is(result: RunResult, targets: Sequence[str], description: str) -> 
 
 def _service(known: Mapping[str, Any]) -> str:
     """Returns what a service is, as the end of a sentence."""
-    said = {name: wording.clean(str(text)) for name, text in known.items() if text}
-    provider = f" of {said['provider']}" if "provider" in said else ""
-    region = f" in {said['region']}" if "region" in said else ""
-    return f"a service ({said['product']}{provider}{region}) at {said['url']}."
+    stated = {name: wording.clean(str(text)) for name, text in known.items() if text}
+    provider = f" of {stated['provider']}" if "provider" in stated else ""
+    region = f" in {stated['region']}" if "region" in stated else ""
+    return f"a service ({stated['product']}{provider}{region}) at {stated['url']}."
 
 
 def _description(known: Any) -> str:

@@ -64,7 +64,7 @@ def test_the_matrix_has_each_direction_where_it_belongs(zones: tuple[str, ...]) 
         assert one.rtt is not None
         assert one.goodput is not None
         assert one.goodput_back is not None
-        pair = 10.0 * zones.index(one.zone) + zones.index(one.other)
+        pair = 10.0 * zones.index(one.zone_a) + zones.index(one.zone_b)
         # `up` goes from the target of the trial, which is the farther zone, to its peer.
         values = (one.rtt.value, one.goodput.value, one.goodput_back.value)
         assert values == (pair, pair + 200, pair + 100)

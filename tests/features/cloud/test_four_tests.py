@@ -42,7 +42,12 @@ def server(probe: Path) -> Iterator[str]:
 
 
 def request(*services: str, **more: object) -> FourTestsRequest:
-    values = {"paths": {"io": f"/service/{IO_NS}", "cpu": f"/cpu/{CPU_NS}"}, "rounds": 6, "duration_s": 0.2, **more}
+    values = {
+        "paths": {"io": f"/service/{IO_NS}", "cpu": f"/cpu/{CPU_NS}"},
+        "rounds": 6,
+        "duration_s": 0.2,
+        **more,
+    }
     return FourTestsRequest(
         [service_of(text, ()) for text in services],
         [LocalRecord()],

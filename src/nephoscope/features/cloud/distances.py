@@ -21,11 +21,11 @@ _UP, _DOWN = "up", "down"
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """What one pair of zones has. goodput: from `zone` to `other`, and back; None where no trial
+    """What one pair of zones has. goodput: from `zone_a` to `zone_b`, and back; None where no trial
     of it is valid."""
 
-    zone: str
-    other: str
+    zone_a: str
+    zone_b: str
     rtt: Estimate | None
     goodput: Estimate | None
     goodput_back: Estimate | None
@@ -83,7 +83,7 @@ def plan_of(record: RentedRecord, rounds: int, duration_s: float, **more: Any) -
 def matrix(result: RunResult, machines: Mapping[str, str]) -> list[Distance]:
     """Returns the distances of all pairs of zones."""
 
-    def found(metric: str, target: str, peer: str, direction: str = "") -> Estimate | None:
+    def estimate_of(metric: str, target: str, peer: str, direction: str = "") -> Estimate | None:
         for line in result.metrics:
             own = line.factors
             # With two zones there is one peer, which is no factor then.
@@ -96,9 +96,9 @@ def matrix(result: RunResult, machines: Mapping[str, str]) -> list[Distance]:
         Distance(
             machines[first],
             machines[second],
-            found(RTT, second, first),
-            found(GOODPUT, second, first, _DOWN),
-            found(GOODPUT, second, first, _UP),
+            estimate_of(RTT, second, first),
+            estimate_of(GOODPUT, second, first, _DOWN),
+            estimate_of(GOODPUT, second, first, _UP),
         )
         for first, second in combinations(machines, 2)
     ]
@@ -108,10 +108,10 @@ def rows_of(distances: Sequence[Distance]) -> list[tuple[str, Estimate | None]]:
     """Returns each figure of the matrix with the words that say what it is."""
     return [
         row
-        for one in distances
+        for pair in distances
         for row in (
-            (f"{one.zone} - {one.other}: round trip p50", one.rtt),
-            (f"{one.zone} -> {one.other}: TCP goodput", one.goodput),
-            (f"{one.other} -> {one.zone}: TCP goodput", one.goodput_back),
+            (f"{pair.zone_a} - {pair.zone_b}: round trip p50", pair.rtt),
+            (f"{pair.zone_a} -> {pair.zone_b}: TCP goodput", pair.goodput),
+            (f"{pair.zone_b} -> {pair.zone_a}: TCP goodput", pair.goodput_back),
         )
     ]

@@ -75,12 +75,12 @@ def distances(args: _DistancesArguments) -> int:
 def _text(result: RunResult, machines: Mapping[str, str]) -> str:
     from nephoscope.features.cloud import distances as analysis
 
-    found = analysis.matrix(result, machines)
+    distances_by_pair = analysis.matrix(result, machines)
     zones = list(machines.values())
-    rtts = {(one.zone, one.other): one.rtt for one in found}
-    goodputs = {(one.zone, one.other): one.goodput for one in found}
-    goodputs |= {(one.other, one.zone): one.goodput_back for one in found}
-    rows = [(words, *estimate_cells(value)) for words, value in analysis.rows_of(found)]
+    rtts = {(pair.zone_a, pair.zone_b): pair.rtt for pair in distances_by_pair}
+    goodputs = {(pair.zone_a, pair.zone_b): pair.goodput for pair in distances_by_pair}
+    goodputs |= {(pair.zone_b, pair.zone_a): pair.goodput_back for pair in distances_by_pair}
+    rows = [(words, *estimate_cells(value)) for words, value in analysis.rows_of(distances_by_pair)]
     return "\n\n".join(
         [
             "Round trip, median (p50):\n" + _matrix(zones, rtts),

@@ -106,7 +106,7 @@ def latencies(result: RunResult, request: FourTestsRequest) -> list[TestLatency]
     for number, entry in enumerate(plan.benchmarks):
         url = str(entry.params["url"])
         for service in request.services:
-            found = [
+            estimates = [
                 line.estimate
                 for line in result.metrics
                 if (line.benchmark, line.metric, line.target) == (HTTP_LOAD, _METRIC, service.name)
@@ -115,6 +115,6 @@ def latencies(result: RunResult, request: FourTestsRequest) -> list[TestLatency]
             ]
             test = TESTS[number % len(TESTS)]
             path = url.removeprefix(SERVICE_URL)
-            estimate = found[0] if found else None
+            estimate = estimates[0] if estimates else None
             rows.append(TestLatency(test, service.name, entry.client, path, estimate))
     return rows

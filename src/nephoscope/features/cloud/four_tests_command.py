@@ -77,9 +77,10 @@ def four_tests(args: _FourTestsArguments) -> int:
 def _text(result: RunResult, request: FourTestsRequest) -> str:
     from nephoscope.features.cloud.four_tests import latencies
 
-    found = latencies(result, request)
+    rows_by_test = latencies(result, request)
     rows = [
-        (one.test, one.path, one.service, one.client, *estimate_cells(one.latency)) for one in found
+        (row.test, row.path, row.service, row.client, *estimate_cells(row.latency))
+        for row in rows_by_test
     ]
     head = ("test", "path", "service", "client", "latency p50", "interval", "n")
     lines = [
@@ -87,6 +88,6 @@ def _text(result: RunResult, request: FourTestsRequest) -> str:
         output.table(head, rows, right=(4, 5, 6)),
         "Opening a connection is not in it: requests share one (keep-alive).",
     ]
-    if any(one.latency is None for one in found):
+    if any(row.latency is None for row in rows_by_test):
         lines.append("Tests without a value had too few requests in a trial; raise --duration.")
     return "\n".join(lines)

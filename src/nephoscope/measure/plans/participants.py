@@ -134,8 +134,8 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
     measured = [target for target in services if target.name in on]
     if client and measured:
         _check_services(context, entry, spec, measured, loc)
-    given = {name for target in measured for name in service_params(spec, target)}
-    wants_peer = spec.wants_peer({*entry.params, *entry.factors, *given})
+    filled = {name for target in measured for name in service_params(spec, target)}
+    wants_peer = spec.wants_peer({*entry.params, *entry.factors, *filled})
     if client:
         return _served(context, entry, spec, on, client, loc, wants_peer)
     return Ends(on, _peer(context, entry.peer, spec, on, loc, wants_peer))
@@ -197,15 +197,15 @@ def _check_services(
     loc: Loc,
 ) -> None:
     """PlanError when the benchmark cannot measure a service, or may not."""
-    others = [name for name in entry.on if name not in {service.name for service in services}]
+    machines = [name for name in entry.on if name not in {service.name for service in services}]
     values = _values(entry)
-    if others and any(mentions_server(value, (SERVICE_URL,)) for value in values):
-        message = f"'{others[0]}' is no service, so {SERVICE_URL} stands for nothing there."
+    if machines and any(mentions_server(value, (SERVICE_URL,)) for value in values):
+        message = f"'{machines[0]}' is no service, so {SERVICE_URL} stands for nothing there."
         raise context.error((*loc, "on"), message, "Measure the two in entries of their own.")
     for service in services:
-        given = service_params(spec, service)
-        if spec.wants_peer({*entry.params, *entry.factors, *given}) or (
-            spec.two_sided and not given
+        filled = service_params(spec, service)
+        if spec.wants_peer({*entry.params, *entry.factors, *filled}) or (
+            spec.two_sided and not filled
         ):
             raise context.error(
                 (*loc, "benchmark"),
@@ -214,7 +214,7 @@ def _check_services(
                 "Take http.load, kv.load, storage.transfer or net.rtt.",
             )
         placeholders = (SERVER_ADDRESS, SERVICE_URL)
-        if not given and not any(mentions_server(value, placeholders) for value in values):
+        if not filled and not any(mentions_server(value, placeholders) for value in values):
             raise context.error(
                 (*loc, "benchmark"),
                 f"{spec.id} has no parameter that the address {service.url} of '{service.name}' "

@@ -24,7 +24,7 @@ def mentions_server(value: Any, placeholders: Iterable[str] = (SERVER_ADDRESS,))
     """Returns whether the value of a parameter has one of the placeholders in it."""
     if isinstance(value, list):
         return any(mentions_server(item, placeholders) for item in value)
-    return isinstance(value, str) and any(one in value for one in placeholders)
+    return isinstance(value, str) and any(mark in value for mark in placeholders)
 
 
 def with_server_address(params: Mapping[str, Any], address: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def use_of(
 
     Raises PlanError where nothing bounds what is priced.
     """
-    services = {one.name: one for one in plan.targets if isinstance(one, ServiceRecord)}
+    services = {target.name: target for target in plan.targets if isinstance(target, ServiceRecord)}
     costs: dict[tuple[int, str], float] = {}
     for setting in settings:
         spec = spec_of(setting.benchmark)

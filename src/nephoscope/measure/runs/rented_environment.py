@@ -210,12 +210,16 @@ def _with_renewals(quote: Quote | None, renewals: int) -> Quote | None:
 def _of_services(plan: Plan) -> Quote | None:
     """Returns the price of the plan's services: by the hour, and of the least use; None where none
     has a price."""
-    services = [one for one in plan.targets if isinstance(one, ServiceRecord) and one.is_priced]
+    services = [
+        service
+        for service in plan.targets
+        if isinstance(service, ServiceRecord) and service.is_priced
+    ]
     if not services:
         return None
     known = catalog.load()
     used = estimate(plan, expand(plan, known), known).money_used_least
-    per_h = sum(one.per_hour or 0.0 for one in services)
+    per_h = sum(service.per_hour or 0.0 for service in services)
     return Quote(per_h, "USD" if plan.money is None else plan.money.currency, once=used)
 
 
