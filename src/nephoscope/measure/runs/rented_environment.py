@@ -77,13 +77,7 @@ class RentedEnvironment(Environment):
             (rentals, await rentals.checked(spec))
             for rentals, (_, spec) in zip(opened, specs, strict=True)
         ]
-        renewals = _renewals(self._plan)
-        quote = total_of(
-            [
-                *(_with_renewals(rentals.quote(spec), renewals) for rentals, spec in wanted),
-                _of_services(self._plan),
-            ]
-        )
+        quote = _whole_price(self._plan, [rentals.quote(spec) for rentals, spec in wanted])
         if quote is not None:
             hours = None if self._budget_s is None else wanted[0][1].hours
             authorise(quote, hours, self._limit, self._say)
@@ -199,6 +193,13 @@ def _renewals(plan: Plan) -> int:
     return sum(rounds) + (nest.boots if nest is not None and nest.boots > 1 else 0)
 
 
+def _whole_price(plan: Plan, quotes: Sequence[Quote | None]) -> Quote | None:
+    """Returns the price of rented machines, which may be made anew, and of services beside them;
+    None where no machine is paid. `Progress` alone bounds what services cost then."""
+    machines = total_of([_with_renewals(quote, _renewals(plan)) for quote in quotes])
+    return None if machines is None else total_of([machines, _of_services(plan)])
+
+
 def _with_renewals(quote: Quote | None, renewals: int) -> Quote | None:
     """Returns the price with that of machines made anew, each of which is billed for itself."""
     if quote is None:
@@ -231,11 +232,9 @@ async def price_of(plan: Plan) -> tuple[Quote | None, float]:
     quotes, hours = [], 0.0
     for cloud, spec in rental_specs(plan, "preview", plan.seed or 0):
         rentals = Rentals(open_provider(cloud), cloud)
-        quote = rentals.quote(await rentals.checked(spec))
-        quotes.append(_with_renewals(quote, _renewals(plan)))
+        quotes.append(rentals.quote(await rentals.checked(spec)))
         hours = spec.hours
-    quotes.append(_of_services(plan) if hours else None)
-    return total_of(quotes), hours
+    return _whole_price(plan, quotes), hours
 
 
 def rental_name(run: str, number: int) -> str:
