@@ -17,7 +17,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests import contradictions, hardware, profiles
 
-pytest_plugins = ["tests.tools", "tests.undecided", "tests.summary"]
+pytest_plugins = [
+    "tests.tools",
+    "tests.undecided",
+    "tests.summary",
+    "tests.clouds.openstack.fixtures",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 

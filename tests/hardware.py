@@ -22,6 +22,8 @@ class Feature(StrEnum):
     IPV6 = "needs IPv6"
     IPV4_NETWORK = "needs an IPv4 network of this machine"
     CONTROL_GROUPS = "needs control groups"
+    CLOUD_ROOT = "needs the root in which a control plane runs"
+    CLOUD_LIBRARY = "needs the Python library of a cloud"
     BLOCK_THROTTLING = "needs the kernel's block throttling"
     DISK = "needs a disk behind this folder"
     LOOP_DEVICES = "needs loop devices"

@@ -39,6 +39,7 @@ def rent(
         (None, SpendingLimit(5), "no time limit"),
         (1.5, SpendingLimit(3.9), "costs up to 4.00 USD"),
         (1.0, SpendingLimit(100, "EUR"), "in EUR, the price in USD"),
+        (1.5, SpendingLimit(100, machine_hours=2.9), "up to 3 machine-hours, more than the limit"),
     ],
 )
 def test_nothing_is_rented_beyond_the_limit(

@@ -9,8 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tests.clouds import kubernetes, lxd
+
 from nephoscope.measure.cloud.model import MachineRequest
 from nephoscope.measure.cloud.provider import Provider
+
+TESTS = (
+    "account",
+    "names",
+    "unknown_names",
+    "machine",
+    "same_token",
+    "count",
+    "impossible",
+    "key_pair",
+    "firewall",
+    "volume",
+    "snapshot",
+    "stop_and_start",
+    "reboot",
+    "resize",
+    "console",
+    "extend",
+    "paging",
+    "wrong_credentials",
+    "no_answer",
+    "sweep",
+)
+"""Tests of the suite, in its order."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +66,31 @@ class CloudCase:
 
 @dataclass(frozen=True)
 class CloudLine:
-    """A line of the table. slow: a real control plane, for `make test-all`. not_exercised: test of
-    the suite -> why it does not run for this cloud; 'all' stands for every test."""
+    """A line of the table. slow: a real control plane, for `make test-all`. programs: of
+    tests/tools.py, that it needs. not_exercised: test of the suite -> why it does not run for this
+    cloud; 'all' stands for every test."""
 
     slow: bool = False
+    programs: tuple[str, ...] = ()
     not_exercised: Mapping[str, str] = field(default_factory=dict)
 
+
+_NOT_OF_LIBVIRT = {
+    "key_pair": "libvirt has no key pairs: keys go into the user data",
+    "firewall": "libvirt has no security groups",
+    "wrong_credentials": "a socket of this machine asks for none",
+    "paging": "libvirt lists everything at once",
+}
+
+_LIBCLOUD = {
+    "key_pair": "the login is in the user data",
+    "firewall": "the account's own network is used",
+    "volume": "only machines are made over Libcloud",
+    "snapshot": "only machines are made over Libcloud",
+    "stop_and_start": "Libcloud's drivers have it for some clouds only",
+    "resize": "Libcloud's drivers have it for some clouds only",
+    "extend": "the expiry is in the name of a machine, which stays",
+}
 
 CLOUDS: dict[str, CloudLine] = {
     "toy": CloudLine(
@@ -57,4 +102,74 @@ CLOUDS: dict[str, CloudLine] = {
         }
     ),
     "ec2": CloudLine(),
+    "libvirt": CloudLine(
+        slow=True,
+        not_exercised={
+            **_NOT_OF_LIBVIRT,
+            "volume": "libvirt's test hypervisor attaches no devices",
+        },
+    ),
+    "qemu": CloudLine(slow=True, not_exercised=_NOT_OF_LIBVIRT),
+    "openstack": CloudLine(
+        slow=True,
+        not_exercised={
+            "volume": "the real cloud runs without its block storage service",
+            "snapshot": "the real cloud runs without its block storage service",
+        },
+    ),
+    "openstack_ec2": CloudLine(
+        slow=True,
+        not_exercised={
+            "volume": "the real cloud runs without its block storage service",
+            "snapshot": "the real cloud runs without its block storage service",
+            "paging": "the EC2 API of OpenStack asks nova for its pages itself",
+        },
+    ),
+    "cloudstack": CloudLine(not_exercised=_LIBCLOUD),
+    "opennebula": CloudLine(
+        not_exercised={**_LIBCLOUD, "paging": "its service lists everything at once"}
+    ),
+    "azure": CloudLine(not_exercised={"all": "there is no double of its resource manager here"}),
+    "google": CloudLine(not_exercised={"all": "there is no double of Compute Engine here"}),
+    "rackspace": CloudLine(
+        not_exercised={"all": "it is OpenStack, which has a line of its own, behind its own login"}
+    ),
+    "hosts": CloudLine(
+        not_exercised={
+            "key_pair": "existing hosts have their own logins",
+            "firewall": "existing hosts have their own networks",
+            "volume": "no volume is attached to existing hosts",
+            "snapshot": "no volume is attached to existing hosts",
+            "stop_and_start": "hosts of others are left as they are",
+            "reboot": "hosts of others are left as they are",
+            "resize": "hosts of others are left as they are",
+            "paging": "the list is read whole",
+            "wrong_credentials": "the first login asks for them, not the list",
+        },
+    ),
+    "kubernetes": CloudLine(
+        slow=True,
+        programs=kubernetes.PROGRAMS,
+        not_exercised={
+            "key_pair": "programs are started by the API, so that nobody logs in",
+            "firewall": "nothing on the network has to reach a pod",
+            "volume": "a pod that runs takes no volume",
+            "snapshot": "a pod has no disk of its own",
+            "stop_and_start": "a pod that ended does not come back",
+            "reboot": "a pod that ended does not come back",
+            "resize": "the limits of a pod are those of its creation",
+            "paging": "a page has 500 pods; tests/clouds/kubernetes reads smaller ones",
+        },
+    ),
+    "lxd": CloudLine(
+        slow=True,
+        programs=lxd.PROGRAMS,
+        not_exercised={
+            "key_pair": "programs are started by the API, so that nobody logs in",
+            "firewall": "nothing on the network has to reach an instance",
+            "paging": "the API lists everything at once",
+            "wrong_credentials": "the socket knows its user by the kernel; a server on the "
+            "network would need a second machine to be refused",
+        },
+    ),
 }

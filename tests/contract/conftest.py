@@ -9,6 +9,14 @@ from pathlib import Path
 
 import pytest
 from tests import sshd
+from tests.clouds.hosts_contract import cloud_hosts  # noqa: F401
+from tests.clouds.kubernetes.contract import (  # noqa: F401
+    cloud_kubernetes,
+    in_a_pod,
+    kubernetes_cluster,
+)
+from tests.clouds.libcloud.contract import cloud_cloudstack, cloud_opennebula  # noqa: F401
+from tests.clouds.lxd.contract import cloud_lxd, in_an_instance, lxd_server  # noqa: F401
 from tests.clouds.misbehaving.contract import (  # noqa: F401
     _double_in_fast_time,
     _opened_once,

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 from tests import sshd
+from tests.clouds import kubernetes, lxd
 from tests.contract import conftest
 from tests.tools import needs
 
@@ -30,12 +31,16 @@ FIXTURES: dict[str, tuple[str, ...]] = {
     "local": ("here",),
     "ssh": ("over_ssh", "through_a_jump"),
     "lab": ("bare", "container", "uml", "qemu"),
+    "pod": ("in_a_pod",),
+    "instance": ("in_an_instance",),
     "sim": ("simulated",),
+    "rented": (),
 }
-"""Kind -> the fixtures of conftest.py that make one."""
+"""Kind -> the fixtures of conftest.py that make one; a rented machine is of another kind once it
+is rented."""
 
-SLOW = {"container", "uml", "qemu"}
-"""They need the guests' image, and guests boot for seconds."""
+SLOW = {"container", "uml", "qemu", "in_a_pod", "in_an_instance"}
+"""They need an image or a control plane, and are ready after seconds."""
 
 
 SIMULATED = {"simulated"}
@@ -48,6 +53,8 @@ NAMES = [*(name for names in FIXTURES.values() for name in names), "toy"]
 PROGRAMS = {
     **dict.fromkeys(("over_ssh", "through_a_jump"), sshd.PROGRAMS),
     **conftest.LAB_PROGRAMS,
+    "in_a_pod": kubernetes.PROGRAMS,
+    "in_an_instance": lxd.PROGRAMS,
 }
 """Fixture -> programs with which it is made: pytest cannot tell of fixtures that others ask for."""
 

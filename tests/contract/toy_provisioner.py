@@ -45,7 +45,8 @@ class ToyProvisioner:
         """See `Provisioner.quote`; every begun hour of each machine is billed."""
         if self._per_h is None:
             return None
-        return Quote(self._per_h * len(spec.hosts), step_h=1.0, minimum_h=1.0)
+        machines = len(spec.hosts)
+        return Quote(self._per_h * machines, step_h=1.0, minimum_h=1.0, machines=machines)
 
     async def create(self, spec: Toys, *, say: Say) -> Toys:
         """See `Provisioner.create`."""

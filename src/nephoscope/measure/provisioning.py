@@ -43,7 +43,7 @@ class Quote:
     """Price of machines before they are rented.
 
     per_h: of all of them together. once: paid whatever their time. step_h, minimum_h: billing
-    increment and minimum billed time, in hours.
+    increment and minimum billed time, in hours. machines: how many they are.
     """
 
     per_h: float
@@ -51,6 +51,7 @@ class Quote:
     once: float = 0.0
     step_h: float = 0.0
     minimum_h: float = 0.0
+    machines: int = 1
 
     def cost(self, hours: float) -> float:
         """Returns the cost of so many hours."""
@@ -75,15 +76,17 @@ class Quote:
             self.once + more.once,
             max(self.step_h, more.step_h),
             max(self.minimum_h, more.minimum_h),
+            self.machines + more.machines,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingLimit:
-    """The most that may be spent."""
+    """The most that may be spent. machine_hours: None for no limit of their own."""
 
     amount: float
     currency: str = "USD"
+    machine_hours: float | None = None
 
 
 Spec = TypeVar("Spec", contravariant=True)
@@ -160,6 +163,13 @@ def authorise(quote: Quote, hours: float | None, limit: SpendingLimit | None, sa
         raise UsageError(
             f"These machines are rented for {hourly}, and the run has no time limit.",
             "Add `budget` to the plan, e.g. 30min.",
+        )
+    machine_hours = quote.machines * hours
+    if limit.machine_hours is not None and machine_hours > limit.machine_hours:
+        raise UsageError(
+            f"Renting these machines takes up to {machine_hours:.3g} machine-hours, more than the "
+            f"limit of {limit.machine_hours:g}.",
+            "Raise the limit, rent fewer, or shorten the run with --budget.",
         )
     cost = quote.cost(hours)
     text = f"{cost:.2f} {quote.currency} ({units.format_duration(3600 * hours)} at {hourly})"

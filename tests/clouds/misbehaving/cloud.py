@@ -129,6 +129,8 @@ SETTINGS: dict[str, Any] = {
     "image_s": 5.0,
     # Answers without a size of their pages have as many entries at most.
     "page": 1000,
+    # It is like OpenStack's EC2 API: see `server.OLD`.
+    "old": False,
     "machines": False,
     # Types that the price list lacks.
     "unpriced": (),

@@ -28,6 +28,8 @@ _CLONE_NEWNET = 0x40000000
 _MEMORY = "/dev/shm"
 """Where disks are: an overlay's upper part has to be on another file system than its lower one."""
 
+_PREFIX = "nephoscope-cloud-"
+
 _METADATA = "169.254.169.254"
 
 
@@ -44,7 +46,7 @@ class Machines:
         self._running: dict[str, _Machine] = {}
         self._disks: dict[str, Path] = {}
         self._lock = threading.Lock()
-        self._folder = Path(tempfile.mkdtemp(prefix="nephoscope-cloud-", dir=_MEMORY))
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_MEMORY))
         self._timers: list[threading.Timer] = []
         self.bridge, self._network = _new_bridge()
         self._hosts = 1
@@ -135,6 +137,10 @@ class Machines:
 
 def _new_bridge() -> tuple[str, str]:
     """A bridge and the first three bytes of its network; remains of doubles that were killed go."""
+    for folder in Path(_MEMORY).glob(f"{_PREFIX}*-*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
     for link in Path("/sys/class/net").glob("nepho-*"):
         owner = link.name.removeprefix("nepho-")
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
@@ -176,7 +182,9 @@ class _Machine:
         (self.disk / "key").write_text(self._login_key())
         console = (self.disk / "console").open("ab")
         self.process = subprocess.Popen(
-            ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child",
+            # The double may be killed: then its machines go too.
+            ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--uts",
+             "--ipc", "--fork", "--kill-child",
              "sh", str(BOOT), str(self.disk), self.instance.id, str(BOOT.parent)],
             stdin=subprocess.PIPE, stdout=console, stderr=console,
         )  # fmt: skip

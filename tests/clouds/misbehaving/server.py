@@ -101,13 +101,14 @@ class Api:
         cloud = self.control.cloud
         faults = cloud.faults
         model = wire.service(MODELS.get(caller.service, caller.service))
-        if caller.region not in catalogue.REGIONS:
-            self._refuse(caller, action)
+        self._refuse(caller, action)
         handler = ACTIONS.get((caller.service, action))
         if handler is None:
             raise ApiError(
                 "InvalidAction", f"The action {action} is not valid for this web service."
             )
+        if cloud.settings["old"]:
+            _as_of_old(caller.service, action, tree)
         json_body = model.metadata["protocol"] == "json"
         given = tree if json_body else wire.parameters(model, action, tree)
         dry = given.pop("DryRun", False)
@@ -142,6 +143,25 @@ _SUDDEN = {
     "unavailable": ("Unavailable", "The server is overloaded and can't handle the request.", 503),
     "internal-before": ("InternalError", "An internal error has occurred", 500),
 }
+
+
+OLD = frozenset(
+    {
+        "DescribeInstanceTypeOfferings",
+        "DescribeInstanceTypes",
+        "DescribeLaunchTemplates",
+        "DescribeSpotPriceHistory",
+    }
+)
+"""Actions that OpenStack's EC2 API lacks. It has no other services either, and answers 500 to
+parameters that it does not know: https://opendev.org/openstack/ec2-api"""
+
+
+def _as_of_old(service: str, action: str, tree: Any) -> None:
+    if service != "ec2" or action in OLD:
+        raise ApiError("InvalidRequest", "The request received was invalid.")
+    if {"TagSpecification", "MetadataOptions", "InstanceMarketOptions"} & set(tree):
+        raise ApiError("TypeError", "Unknown error occurred.", 500)
 
 
 def _refusal(service: str, problem: ApiError, request: str) -> Reply:

@@ -35,7 +35,7 @@ def provider(endpoint: str, scale: float) -> Ec2:
     made = Ec2(CloudSettings("ec2", endpoint))
     for region in REGIONS:
         for service in ("ec2", "elbv2"):
-            made._client(service, region)
+            made.client(service, region)
     return made
 
 

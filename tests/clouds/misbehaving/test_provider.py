@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -201,6 +202,10 @@ def test_prices_are_those_of_the_list_and_of_the_spot_market(cloud: Double, ec2:
     assert listed is not None
     assert (listed.per_h, listed.address_h, listed.minimum_s) == (0.096, 0.005, 60.0)
     assert listed.storage_gib_h == pytest.approx(0.08 / 730)
+    quote = listed.quote(2)
+    assert quote is not None
+    # The disk of the image is billed too.
+    assert quote.per_h == pytest.approx(2 * (0.096 + 0.005 + 8 * 0.08 / 730))
     spot = ec2.prices(request(ec2, type="m5.large", market="spot", zone=f"{REGION}b"))
     anywhere = ec2.prices(request(ec2, type="m5.large", market="spot"))
     assert spot is not None
@@ -281,6 +286,50 @@ def test_a_missing_profile_is_one_sentence(cloud: Double) -> None:
     assert caught.value.cause is Cause.CREDENTIALS
 
 
+@pytest.fixture
+def old(cloud: Double, opened: dict[str, Ec2]) -> Ec2:
+    """The provider on a double that is like OpenStack's EC2 API."""
+    cloud.settings(old=True)
+    if "old" not in opened:
+        opened["old"] = Ec2(CloudSettings("ec2", cloud.endpoint))
+    return opened["old"]
+
+
+def test_older_clouds_get_their_tags_in_a_second_call(cloud: Double, old: Ec2) -> None:
+    assert old.account().name == ""
+    assert old.types(REGION) == ()
+    assert old.prices(request(old)) is None
+    group = old.create(SecurityGroupRequest(REGION, tags("g"), "203.0.113.7/32"))[0]
+    key = old.create(KeyPairRequest(REGION, tags("k"), KEY))[0]
+    asked = request(old, count=2, key_pair=key.id, security_group=group.id)
+    made = old.create(asked)
+    assert [each.id for each in old.create(asked)] == [each.id for each in made]
+    assert {each.id for each in old.resources(REGION)} >= {group.id, key.id, *(m.id for m in made)}
+    assert all(each.tags.run == "r1" for each in old.resources(REGION))
+    with pytest.raises(CloudError, match="no spot market"):
+        old.create(request(old, "m2", market="spot"))
+    for kind in Kind:
+        for each in old.resources(REGION):
+            if each.kind is kind:
+                old.delete(each)
+        cloud.advance(10)
+    assert cloud.live() == []
+
+
+@pytest.mark.parametrize("fault", ["internal-before", "drop-before"])
+def test_older_clouds_show_what_got_no_tags_any_more(cloud: Double, old: Ec2, fault: str) -> None:
+    """The process ends, or the call fails, between the creation and its tags."""
+    key = old.create(KeyPairRequest(REGION, tags("k"), KEY))[0]
+    cloud.fault(fault, next=9, actions=["CreateTags"])
+    with pytest.raises(CloudError):
+        old.create(request(old, key_pair=key.id))
+    with pytest.raises(CloudError):
+        old.create(SecurityGroupRequest(REGION, tags("g"), "203.0.113.7/32"))
+    assert {each.kind for each in old.resources(REGION, "r1")} == {
+        Kind.KEY_PAIR, Kind.MACHINE, Kind.SECURITY_GROUP,
+    }  # fmt: skip
+
+
 def everything(ec2: Ec2, cloud: Double) -> None:
     """Every call that the provider has."""
     ec2.account()
@@ -324,6 +373,8 @@ def test_the_policy_allows_what_the_provider_calls_and_nothing_else(
     assert cloud.live() == []
     allowed = {action for each in policy()["Statement"] for action in each["Action"]}
     assert not any("*" in action for action in allowed)
+    # The longest that IAM takes, without white space.
+    assert len(json.dumps(policy("a" * 63), separators=(",", ":"))) <= 6144
     # Of kinds that the provider removes and does not make, nothing was there to be removed; tags
     # at creation are written by no call of their own.
     removal_only = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nephoscope.cli.kit import options, output
@@ -16,6 +17,7 @@ from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
 from nephoscope.features.cloud.records import (
+    CloudBill,
     CloudCheck,
     RentalList,
     RentedMachines,
@@ -129,6 +131,9 @@ class _UpArguments:
         "--money", options.FiniteRange(0, min_open=True), "Most that the rental may cost."
     )
     currency: str = option("--currency", "CODE", "Currency of --money.", default="USD")
+    machine_hours: float | None = option(
+        "--machine-hours", options.FiniteRange(0, min_open=True), "Most machines times hours."
+    )
     accept_unknown_price: bool = flag(
         "--accept-unknown-price", "Rent also what has no known price."
     )
@@ -151,8 +156,16 @@ def up(args: _UpArguments) -> None:
     if args.dry_run:
         _preview(rentals, spec, as_json=args.as_json)
         return
-    limit = None if args.money is None else SpendingLimit(args.money, args.currency)
+    limit = (
+        None if args.money is None else SpendingLimit(args.money, args.currency, args.machine_hours)
+    )
     quote = rentals.quote(spec)
+    if quote is not None and limit is None:
+        raise UsageError(
+            f"These machines cost up to {quote.cost(spec.hours):.2f} {quote.currency} until their "
+            "time ends, and no limit is set.",
+            "Add --money AMOUNT.",
+        )
     made = carried_out(create_within(rentals, spec, hours=spec.hours, limit=limit, say=output.log))
     rows: list[dict[str, Any]] = [
         {
@@ -379,6 +392,54 @@ def _say_swept(result: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
             "in use, not expired or another owner's. Remove one with "
             f"`nephoscope cloud sweep {_words(choice)} --run NAME`."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _BillArguments:
+    file: Path = argument(options.PATH, metavar="BILL.csv")
+    as_json: bool = options.JSON
+
+
+@command(cloud, prints=Document("cloud_bill", CloudBill), requests=Excluded("reads a local file"))
+def bill(args: _BillArguments) -> None:
+    """Print what rentals really cost, from a bill in the FOCUS format, beside the quotes."""
+    from nephoscope.features.cloud import bill as billing
+    from nephoscope.measure.cloud import ended_rentals
+
+    result = billing.read(args.file, ended_rentals.read())
+    if args.as_json:
+        rows = [
+            {**asdict(rental), "by_service": dict(rental.by_service)} for rental in result.rentals
+        ]
+        output.document(CloudBill(tuple(rows), dict(result.left_out)))
+        return
+    total = sum(rental.billed for rental in result.rentals)
+    currency = result.rentals[0].currency
+    output.say(
+        f"{plural(len(result.rentals), 'rental')} cost {total:.2f} {currency} by the bill."
+        if len({rental.currency for rental in result.rentals}) == 1
+        else f"{plural(len(result.rentals), 'rental')} in several currencies."
+    )
+    output.say(
+        output.table(
+            ("rental", "billed", "quoted", "rows", "days"),
+            [
+                (
+                    rental.name,
+                    f"{rental.billed:.2f} {rental.currency}",
+                    "unknown" if rental.quoted is None else f"{rental.quoted:.2f}",
+                    str(rental.rows),
+                    rental.first
+                    if rental.first == rental.last
+                    else f"{rental.first} to {rental.last}",
+                )
+                for rental in result.rentals
+            ],
+            right=(1, 2, 3),
+        )
+    )
+    for reason, count in result.left_out.items():
+        output.say(f"Not used: {plural(count, 'row')} {reason}.")
 
 
 @dataclass(frozen=True, slots=True)

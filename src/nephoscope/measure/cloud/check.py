@@ -72,8 +72,9 @@ async def _checked(
     where = f"{cloud} in {group.region}"
     if group.zone:
         _known("zone", group.zone, offer.zones, where)
-    _known("type", group.type, offer.types, where)
-    offered = offer.types[group.type].zones
+    if offer.types:  # Some clouds do not list them; they refuse an unknown one themselves.
+        _known("type", group.type, offer.types, where)
+    offered = offer.types[group.type].zones if offer.types else ()
     if group.zone and offered and group.zone not in offered:
         raise UsageError(
             f"{group.type} is not offered in {group.zone}.", f"It is in {', '.join(offered)}."

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from nephoscope.measure.cloud import ended_rentals
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.model import Resource
 from nephoscope.measure.cloud.rental import Rentals, own_name
@@ -74,6 +75,7 @@ async def sweep_leftovers(
     left_runs = {entry.tags.run for entry in swept.remaining}
     for folder in unused:
         if not swept.unlisted and folder.name not in left_runs and _is_of(folder, rentals):
+            ended_rentals.append(folder, time.time())
             folder.remove()
     return swept
 

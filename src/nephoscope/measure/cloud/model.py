@@ -113,8 +113,11 @@ class Tags:
 
     @classmethod
     def from_name(cls, name: str) -> Self | None:
-        """Returns the tags that `as_name` put into a name; None when it is not ours."""
-        first, _, rest = name.partition(".")
+        """Returns the tags that `as_name` put into a name; None when it is not ours.
+
+        Where a cloud refuses dots in a name, it has spaces for them.
+        """
+        first, _, rest = name.replace(" ", ".").partition(".")
         parts = rest.split(".")
         if first != _PREFIX or len(parts) < 3:
             return None
@@ -171,7 +174,8 @@ class MachineRequest:
     user_data: script that the machine runs as root when it starts. key_pair, security_group: ids
     of resources made before; '' for none. disk_bytes: of the root disk; None for the image's.
     placement_group, network: by the cloud's name or id; '' for its default. name: what people
-    see in the cloud's own lists.
+    see in the cloud's own lists. max_per_h: price of an hour above which a machine of the spot
+    market ends; None for the cloud's own limit.
     """
 
     region: str
@@ -189,6 +193,7 @@ class MachineRequest:
     placement_group: str = ""
     network: str = ""
     name: str = ""
+    max_per_h: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +256,8 @@ class Prices:
     """Prices of one machine, each in `currency`; None where unknown, 0 where nothing is billed.
 
     per_h: while it runs. address_h: a public address, an hour. storage_gib_h: of its disks.
-    egress_gib: traffic that leaves the cloud. step_s, minimum_s: billing increment and minimum
+    egress_gib: traffic that leaves the cloud. disk_bytes: of the image's own disks, which are
+    billed where a request names no other size. step_s, minimum_s: billing increment and minimum
     billed time. source: where they were read, with a date where it has one.
     """
 
@@ -263,6 +269,7 @@ class Prices:
     step_s: float = 1.0
     minimum_s: float = 0.0
     source: str = ""
+    disk_bytes: int = 0
 
     def quote(self, count: int, disk_bytes: int = 0) -> Quote | None:
         """Returns the price of so many machines; None when their hour has no known price.
@@ -271,10 +278,14 @@ class Prices:
         """
         if self.per_h is None:
             return None
-        gib = disk_bytes / 2**30
+        gib = (disk_bytes or self.disk_bytes) / 2**30
         hour = self.per_h + (self.address_h or 0.0) + gib * (self.storage_gib_h or 0.0)
         return Quote(
-            hour * count, self.currency, step_h=self.step_s / 3600, minimum_h=self.minimum_s / 3600
+            hour * count,
+            self.currency,
+            step_h=self.step_s / 3600,
+            minimum_h=self.minimum_s / 3600,
+            machines=count,
         )
 
 

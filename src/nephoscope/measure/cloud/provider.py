@@ -120,7 +120,7 @@ class Provider(Protocol):
         """Returns the zones of a region; may be empty."""
 
     def types(self, region: str) -> Sequence[MachineType]:
-        """Returns the types of machines of a region."""
+        """Returns the types of machines of a region; none where the cloud does not list them."""
 
     def image(self, region: str, name: str) -> str:
         """Returns the id of an image, given by id or name; the newest of several of one name."""

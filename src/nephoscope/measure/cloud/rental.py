@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 from nephoscope.core.errors import RunFailed, UsageError, words_of
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
-from nephoscope.measure.cloud import user_data
+from nephoscope.measure.cloud import ended_rentals, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
+from nephoscope.measure.cloud.events import MachineEvent, events_between
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.launch import Launch, Launched, LaunchTimes, request_of, target_of
 from nephoscope.measure.cloud.model import (
@@ -77,6 +78,8 @@ class Rentals:
         self.calls = CloudCalls(provider, patience_s, say)
         self.root = root
         self._held: dict[str, ExitStack] = {}
+        self._quotes: dict[str, Quote] = {}
+        self._spot_per_h: dict[tuple[str, str], float | None] = {}
 
     def quote(self, spec: RentalSpec) -> Quote | None:
         """See `Provisioner.quote`. Raises UsageError where a price is unknown, unless the user
@@ -85,23 +88,28 @@ class Rentals:
             return None
         total: Quote | None = None
         for group in spec.groups:
-            resource = self._quote(spec, group)
-            if resource is None:
+            quote = self._quote(spec, group)
+            if quote is None:
                 if spec.accept_unknown_price:
                     continue
                 raise UsageError(
                     f"The price of {group.type} ({group.market}) in {group.region} is unknown.",
                     "Give `per_hour` for it in a plan, or accept that with --accept-unknown-price.",
                 )
-            total = resource if total is None else total.plus(resource)
+            total = quote if total is None else total.plus(quote)
+        if total is not None:
+            self._quotes[spec.name] = total
         return total
 
     def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
         count = group.count + group.hedge
         if group.per_h is not None:
-            return Quote(group.per_h * count, group.currency)
+            return Quote(group.per_h * count, group.currency, machines=count)
         request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
         prices = self.provider.prices(request)
+        if prices is not None and group.market == "spot":
+            # What was priced is the most that is paid: a dearer market ends the machine.
+            self._spot_per_h[spec.name, group.name] = prices.per_h
         return prices.quote(count, group.disk_bytes or 0) if prices else None
 
     async def checked(self, spec: RentalSpec) -> RentalSpec:
@@ -117,7 +125,12 @@ class Rentals:
         spec = await self.checked(spec)
         folder = RentalFolder(spec.name, self.root)
         expires_s = int(time.time() + 3600 * spec.hours)
-        document = {**_document(spec, expires_s), "cloud": asdict(self.settings)}
+        quote = self._quotes.get(spec.name)
+        document = {
+            **_document(spec, expires_s),
+            "cloud": asdict(self.settings),
+            "quote": None if quote is None else asdict(quote),
+        }
         with ExitStack() as stack:
             stack.enter_context(folder.making(document))
             try:
@@ -132,10 +145,8 @@ class Rentals:
         return rental
 
     async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
-        kinds, regions = (
-            self.provider.traits.kinds,
-            sorted({resource.region for resource in spec.groups}),
-        )
+        kinds = self.provider.traits.kinds
+        regions = sorted({group.region for group in spec.groups})
         for region in regions:
             if present := await self.calls.list(region, spec.name):
                 raise UsageError(
@@ -170,6 +181,7 @@ class Rentals:
                     user_data=script,
                     key_pair=key_pairs.get(group.region, ""),
                     security_group=firewalls.get(group.region, ""),
+                    max_per_h=self._spot_per_h.get((spec.name, group.name)),
                 ),
             )
             for group in spec.groups
@@ -212,7 +224,7 @@ class Rentals:
 
     def existing(self) -> list[Provisioned]:
         """See `Provisioner.existing`: by the folders here and the tags in every region."""
-        known = {resource.name: resource for resource in folders(self.root)}
+        known = {folder.name: folder for folder in folders(self.root)}
         resources: dict[str, list[Resource]] = {}
         for region in self.provider.regions():
             for resource in self.provider.resources(region):
@@ -251,15 +263,31 @@ class Rentals:
         with folder.holding():
             swept = await self._sweep(folder, lambda line: None)
             swept.require_clean(f"nephoscope cloud down {name}")
+            ended_rentals.append(folder, time.time())
             folder.remove()
         return swept
+
+    async def events(self, rental: Rental) -> tuple[Rental, Sequence[MachineEvent]]:
+        """Returns the rental as the cloud lists it now, and what happened to it meanwhile."""
+        names = {machine.id: name for name, machine in rental.machines.items()}
+        listed: dict[str, Machine] = {}
+        for region in sorted({machine.region for machine in rental.machines.values()}):
+            for resource in await self.calls.list(region, rental.name):
+                if isinstance(resource, Machine) and resource.id in names:
+                    listed[names[resource.id]] = resource
+        happened = tuple(events_between(rental.machines, listed))
+        machines = {
+            name: listed.get(name, replace(machine, state=State.GONE))
+            for name, machine in rental.machines.items()
+        }
+        return replace(rental, machines=machines), happened
 
     async def renew(self, rental: Rental, lease_s: float) -> None:
         """Moves the end of the machines' lease, never beyond what was quoted."""
         left_s = min(lease_s, rental.expires_s - time.time())
         command = ["sh", "-c", user_data.renewal(max(int(left_s), 0))]
 
-        async def resource(record: TargetRecord) -> None:
+        async def renewed(record: TargetRecord) -> None:
             target = record.make()
             try:
                 await target.open()
@@ -267,15 +295,14 @@ class Rentals:
             finally:
                 await target.close()
 
-        await together(*(resource(record) for record in rental.hosts.values()))
+        await together(*(renewed(record) for record in rental.hosts.values()))
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
         began = folder.last_create_s()
         # Without a folder here it may be anywhere; with one, where something was asked for.
-        regions: Iterable[str] = {
-            resource.region for resource in folder.intents() if resource.what == "create"
-        }
+        creates = [intent for intent in folder.intents() if intent.what == "create"]
+        regions: Iterable[str] = {intent.region for intent in creates}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
         if began is None and not folder.path.exists():

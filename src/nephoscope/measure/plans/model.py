@@ -309,6 +309,9 @@ class Money(Record):
     currency: Annotated[str, _written(_CURRENCY, "currency", "USD or EUR")] = Field(
         default="USD", json_schema_extra={"pattern": _CURRENCY}, description="ISO 4217 code."
     )
+    machine_hours: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Maximum of the machines that are rented times their hours."
+    )
 
 
 class Plan(Record):

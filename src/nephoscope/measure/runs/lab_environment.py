@@ -44,7 +44,11 @@ class LabEnvironment(Environment):
         self._conditions: dict[str, Any] = {}
         seconds, money = budget_s(plan), plan.money
         self._hours = None if seconds is None else seconds / 3600
-        self._limit = None if money is None else SpendingLimit(money.limit, money.currency)
+        self._limit = (
+            None
+            if money is None
+            else SpendingLimit(money.limit, money.currency, money.machine_hours)
+        )
 
     @property
     def lab(self) -> Lab:

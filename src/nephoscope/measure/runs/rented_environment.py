@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 import time
@@ -35,6 +36,9 @@ from nephoscope.store import StoredRun
 LEASE_S = 3600.0
 """How long machines live without a sign of the controller; renewed between trials."""
 
+EVENTS_S = 60.0
+"""How often the cloud is asked what happened to the machines."""
+
 WITHOUT_BUDGET_H = 24.0
 """After which machines that cost nothing end, where the plan has no budget."""
 
@@ -44,7 +48,8 @@ class _Rented:
     rentals: Rentals
     spec: RentalSpec
     rental: Rental
-    renewed: float
+    renewed_s: float
+    events_s: float
 
 
 class RentedEnvironment(Environment):
@@ -59,8 +64,12 @@ class RentedEnvironment(Environment):
         self._plan, self._run, self._say = plan, run, say
         self._budget_s = budget_s(plan)
         money = plan.money
-        self._limit = None if money is None else SpendingLimit(money.limit, money.currency)
         self._specs: list[tuple[Rentals, RentalSpec]] = []
+        self._limit = (
+            None
+            if money is None
+            else SpendingLimit(money.limit, money.currency, money.machine_hours)
+        )
         self._rented: list[_Rented] = []
 
     async def up(self) -> None:
@@ -88,7 +97,7 @@ class RentedEnvironment(Environment):
         hosts = plural(len(spec.groups), "machine")
         self._say(f"{hosts} of {rentals.settings.provider} rented as {spec.name}.")
         rental = await rentals.create(spec, say=self._say)
-        self._rented.append(_Rented(rentals, spec, rental, time.monotonic()))
+        self._rented.append(_Rented(rentals, spec, rental, time.monotonic(), time.monotonic()))
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
 
@@ -100,13 +109,15 @@ class RentedEnvironment(Environment):
         return target
 
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
-        """See `Environment.apply`: called before each trial, so that no trial is disturbed by the
-        renewal of a lease."""
+        """See `Environment.apply`: called before each trial, so that no trial is disturbed by a
+        question to the cloud or the renewal of a lease."""
         for rented in self._rented:
-            if time.monotonic() - rented.renewed > LEASE_S / 4:
+            if time.monotonic() - rented.events_s > EVENTS_S:
+                await self._report_events(rented)
+            if time.monotonic() - rented.renewed_s > LEASE_S / 4:
                 try:
                     await rented.rentals.renew(rented.rental, LEASE_S)
-                    rented.renewed = time.monotonic()
+                    rented.renewed_s = time.monotonic()
                 except NephoscopeError as error:
                     self._say(f"The lease of {rented.rental.name} was not renewed: {error}")
         return await super().apply(conditions)
@@ -125,10 +136,29 @@ class RentedEnvironment(Environment):
         (rental,) = (entry.rental for entry in self._rented if entry.spec.name == spec.name)
         return await boot_times(rental, host)
 
+    async def _report_events(self, rented: _Rented) -> None:
+        """Says what happened to the machines since the last time."""
+        rented.events_s = time.monotonic()
+        try:
+            rented.rental, events = await rented.rentals.events(rented.rental)
+        except NephoscopeError as error:
+            self._say(f"The machines of {rented.rental.name} were not listed: {error}")
+            return
+        for event in events:
+            self._say(str(event))
+
     async def down(self) -> None:
         """See `Environment.down`: until a listing confirms that nothing is left."""
         rented, self._rented = self._rented, []
-        await together(*(target.rentals.remove(target.rental.name) for target in rented))
+        await together(*(self._report_events(rental) for rental in rented))
+        # Whatever becomes of one cloud, the others are cleared.
+        ended = await asyncio.gather(
+            *(rental.rentals.remove(rental.rental.name) for rental in rented),
+            return_exceptions=True,
+        )
+        for failure in ended:
+            if isinstance(failure, BaseException):
+                raise failure
 
 
 def rental_specs(plan: Plan, run: str, seed: int) -> list[tuple[CloudSettings, RentalSpec]]:

@@ -30,6 +30,16 @@ class ProviderEntry:
 
 PROVIDERS: dict[str, ProviderEntry] = {
     "ec2": ProviderEntry("ec2", "Amazon EC2", "aws", "boto3", policy="ec2_policy"),
+    "openstack": ProviderEntry("openstack", "OpenStack", "openstack", "openstack"),
+    "libvirt": ProviderEntry("libvirt", "libvirt", "libvirt", "libvirt"),
+    "kubernetes": ProviderEntry("kubernetes", "Kubernetes"),
+    "lxd": ProviderEntry("lxd", "LXD or Incus"),
+    "hosts": ProviderEntry("hosts", "existing hosts"),
+    "azure": ProviderEntry("libcloud", "Azure", "libcloud", "libcloud"),
+    "google": ProviderEntry("libcloud", "Google", "libcloud", "libcloud"),
+    "opennebula": ProviderEntry("libcloud", "OpenNebula", "libcloud", "libcloud"),
+    "cloudstack": ProviderEntry("libcloud", "CloudStack", "libcloud", "libcloud"),
+    "rackspace": ProviderEntry("libcloud", "Rackspace", "libcloud", "libcloud"),
 }
 """Word in plans and options -> the provider; in the order of lists and pages."""
 

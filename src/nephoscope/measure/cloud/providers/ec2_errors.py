@@ -85,6 +85,11 @@ _HINTS = {
 }
 
 
+def action_of(operation: str) -> str:
+    """Returns the interface's name of one of boto3's operations: RunInstances."""
+    return "".join(word.capitalize() for word in operation.split("_"))
+
+
 def code_of(error: exceptions.ClientError) -> str:
     """Returns the code of an error that the cloud answered."""
     return str(error.response.get("Error", {}).get("Code", ""))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from nephoscope.measure.cloud.model import Kind, Machine, Resource, State, Tags
 from nephoscope.measure.cloud.provider import Cause, CloudError
+from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
 
 DELETIONS: dict[Kind, tuple[str, str, str]] = {
     Kind.BALANCER: ("delete_load_balancer", "LoadBalancerArn", "elbv2"),
@@ -43,21 +44,6 @@ _OTHER_STATES = {
 }
 
 
-class Caller(Protocol):
-    """What is needed of the provider."""
-
-    def is_modern(self, region: str) -> bool:
-        """Returns whether the cloud takes tags at creation."""
-
-    def call(self, operation: str, region: str, service: str = "ec2", **given: Any) -> Any:
-        """Returns the answer of one call."""
-
-    def pages(
-        self, operation: str, region: str, member: str, service: str = "ec2", **given: Any
-    ) -> list[Any]:
-        """Returns a member of all pages of an answer."""
-
-
 def tag_list(tags: Tags) -> list[dict[str, str]]:
     """Returns tags in the form of the API."""
     return [{"Key": key, "Value": value} for key, value in tags.as_mapping().items()]
@@ -66,10 +52,10 @@ def tag_list(tags: Tags) -> list[dict[str, str]]:
 def _tags(entry: Mapping[str, Any], *names: str) -> Tags | None:
     """Returns our tags of an entry, else those in one of its names."""
     pairs = entry.get("Tags") or entry.get("TagSet") or ()
-    found = Tags.from_mapping({each["Key"]: each["Value"] for each in pairs})
+    listed = Tags.from_mapping({each["Key"]: each["Value"] for each in pairs})
     for name in names:
-        found = found or Tags.from_name(entry.get(name) or "")
-    return found
+        listed = listed or Tags.from_name(entry.get(name) or "")
+    return listed
 
 
 def _seconds(value: object) -> float | None:
@@ -103,9 +89,9 @@ def machine(entry: Mapping[str, Any], region: str, tags: Tags) -> Machine:
     )
 
 
-def _machines(caller: Caller, region: str) -> Iterable[Resource]:
-    for reservation in caller.pages(
-        "describe_instances", region, "Reservations", **_filter(caller, region)
+def _machines(calls: Ec2Calls, region: str) -> Iterable[Resource]:
+    for reservation in calls.pages(
+        "describe_instances", region, "Reservations", **_filter(calls, region)
     ):
         for entry in reservation["Instances"]:
             tags = _tags(entry, "KeyName")
@@ -113,12 +99,12 @@ def _machines(caller: Caller, region: str) -> Iterable[Resource]:
                 yield machine(entry, region, tags)
 
 
-def _filter(caller: Caller, region: str) -> dict[str, Any]:
+def _filter(calls: Ec2Calls, region: str) -> dict[str, Any]:
     """Returns the parameter that leaves out what has no tag of ours.
 
     Older clouds may hold something whose tags were not written any more: all is listed there.
     """
-    if not caller.is_modern(region):
+    if not calls.is_modern(region):
         return {}
     return {"Filters": [{"Name": "tag-key", "Values": ["nephoscope-run"]}]}
 
@@ -178,26 +164,26 @@ may hold tags, and whether older clouds lack it."""
 _port = _maker(Kind.PORT, "NetworkInterfaceId")
 
 
-def _listed(caller: Caller, region: str, row: Any) -> Iterable[Resource]:
+def _listed(calls: Ec2Calls, region: str, row: Any) -> Iterable[Resource]:
     maker, operation, member, more, names, modern_only = row
-    if modern_only and not caller.is_modern(region):
+    if modern_only and not calls.is_modern(region):
         return
-    for entry in caller.pages(operation, region, member, **more, **_filter(caller, region)):
+    for entry in calls.pages(operation, region, member, **more, **_filter(calls, region)):
         tags = _tags(entry, *names)
         if tags is not None:
             yield maker(entry, region, tags)
 
 
-def snapshots(caller: Caller, region: str) -> list[Resource]:
+def snapshots(calls: Ec2Calls, region: str) -> list[Resource]:
     """Returns our snapshots."""
     row = next(each for each in _KINDS if each[0] is snapshot)
-    return list(_listed(caller, region, row))
+    return list(_listed(calls, region, row))
 
 
-def _ports(caller: Caller, region: str) -> Iterable[Resource]:
+def _ports(calls: Ec2Calls, region: str) -> Iterable[Resource]:
     """Network interfaces that are attached go with their machine; those that are left do not."""
-    entries = caller.pages(
-        "describe_network_interfaces", region, "NetworkInterfaces", **_filter(caller, region)
+    entries = calls.pages(
+        "describe_network_interfaces", region, "NetworkInterfaces", **_filter(calls, region)
     )
     for entry in entries:
         tags = _tags(entry)
@@ -209,17 +195,17 @@ _ARNS = 20
 """Resources whose tags the balancers' interface shows in one call."""
 
 
-def _balancers(caller: Caller, region: str) -> Iterable[Resource]:
-    if not caller.is_modern(region):
+def _balancers(calls: Ec2Calls, region: str) -> Iterable[Resource]:
+    if not calls.is_modern(region):
         return
-    found = caller.pages("describe_load_balancers", region, "LoadBalancers", "elbv2")
-    by_arn = {each["LoadBalancerArn"]: each for each in found}
+    listed = calls.pages("describe_load_balancers", region, "LoadBalancers", "elbv2")
+    by_arn = {each["LoadBalancerArn"]: each for each in listed}
     arns = list(by_arn)
     make = _maker(Kind.BALANCER, "LoadBalancerArn", created="CreatedTime", name="LoadBalancerName")
     for first in range(0, len(arns), _ARNS):
         chosen = arns[first : first + _ARNS]
         try:
-            answer = caller.call("describe_tags", region, "elbv2", ResourceArns=chosen)
+            answer = calls.call("describe_tags", region, "elbv2", ResourceArns=chosen)
         except CloudError as error:
             if error.cause is Cause.UNKNOWN:
                 # One of them went since it was listed: the whole answer is refused.
@@ -231,10 +217,10 @@ def _balancers(caller: Caller, region: str) -> Iterable[Resource]:
                 yield make(by_arn[entry["ResourceArn"]], region, tags)
 
 
-def resources(caller: Caller, region: str) -> Sequence[Resource]:
+def resources(calls: Ec2Calls, region: str) -> Sequence[Resource]:
     """Returns everything of ours in a region. Raises CloudError where any listing fails: a part
     would look like the whole."""
-    found = [*_balancers(caller, region), *_machines(caller, region)]
+    listed = [*_balancers(calls, region), *_machines(calls, region)]
     for row in _KINDS:
-        found += _listed(caller, region, row)
-    return [*found, *_ports(caller, region)]
+        listed += _listed(calls, region, row)
+    return [*listed, *_ports(calls, region)]

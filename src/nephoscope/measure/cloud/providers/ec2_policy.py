@@ -40,31 +40,43 @@ _CREATE = {
     "ec2:ImportKeyPair": "key-pair",
 }
 
-_CHANGE = {
-    "instance": (
-        "ec2:AttachVolume",
-        "ec2:DetachVolume",
-        "ec2:GetConsoleOutput",
-        "ec2:ModifyInstanceAttribute",
-        "ec2:RebootInstances",
-        "ec2:StartInstances",
-        "ec2:StopInstances",
-        "ec2:TerminateInstances",
-    ),
-    "volume": ("ec2:AttachVolume", "ec2:CreateSnapshot", "ec2:DeleteVolume", "ec2:DetachVolume"),
-    "security-group": (
-        "ec2:AuthorizeSecurityGroupIngress",
-        "ec2:DeleteSecurityGroup",
-        "ec2:RunInstances",
-    ),
-    "key-pair": ("ec2:DeleteKeyPair", "ec2:RunInstances"),
-    "snapshot": ("ec2:CreateVolume", "ec2:DeleteSnapshot"),
-    "image": ("ec2:DeregisterImage",),
-    "elastic-ip": ("ec2:ReleaseAddress",),
-    "network-interface": ("ec2:DeleteNetworkInterface",),
-    "launch-template": ("ec2:DeleteLaunchTemplate",),
-}
-"""Type of resource -> what may be done to those that carry our tags."""
+_CHANGE = (
+    "ec2:AttachVolume",
+    "ec2:AuthorizeSecurityGroupIngress",
+    "ec2:CreateSnapshot",
+    "ec2:CreateTags",
+    "ec2:CreateVolume",
+    "ec2:DeleteKeyPair",
+    "ec2:DeleteLaunchTemplate",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DeleteSecurityGroup",
+    "ec2:DeleteSnapshot",
+    "ec2:DeleteVolume",
+    "ec2:DeregisterImage",
+    "ec2:DetachVolume",
+    "ec2:GetConsoleOutput",
+    "ec2:ModifyInstanceAttribute",
+    "ec2:RebootInstances",
+    "ec2:ReleaseAddress",
+    "ec2:StartInstances",
+    "ec2:StopInstances",
+    "ec2:TerminateInstances",
+)
+"""What may be done to resources that carry our tags. CreateSnapshot and CreateVolume are here for
+what they read; CreateTags for a later expiry."""
+
+_TAGGED = (
+    "elastic-ip",
+    "image",
+    "instance",
+    "key-pair",
+    "launch-template",
+    "network-interface",
+    "security-group",
+    "snapshot",
+    "volume",
+)
+"""Types of resources that carry our tags."""
 
 
 def policy(owner: str = "") -> dict[str, Any]:
@@ -79,7 +91,7 @@ def policy(owner: str = "") -> dict[str, Any]:
 def _statements(owner: str) -> list[dict[str, Any]]:
     made = ["instance", "network-interface", "spot-instances-request", "volume"]
     existing = _with_tags("ec2:ResourceTag", owner, _RUN)
-    found = [
+    statements = [
         _allow("Read", _READ, "*"),
         _allow("LaunchTagged", ["ec2:RunInstances"], _arns(*made[1:]), _requested(owner)),
         _allow(
@@ -97,26 +109,27 @@ def _statements(owner: str) -> list[dict[str, Any]]:
                 *_arns("image", "placement-group", "snapshot", "subnet"),
             ],
         ),
+        _allow(
+            "LaunchWithOurs", ["ec2:RunInstances"], _arns("key-pair", "security-group"), existing
+        ),
         _allow("GroupsInNetworks", ["ec2:CreateSecurityGroup"], _arns("vpc")),
     ]
     for action, kind in _CREATE.items():
-        found.append(_allow(_title(action), [action], _arns(kind), _requested(owner)))
+        statements.append(_allow(_title(action), [action], _arns(kind), _requested(owner)))
     creating = [action.partition(":")[2] for action in ("ec2:RunInstances", *_CREATE)]
     tagged = dict.fromkeys([*made, *_CREATE.values()])
     condition = {"StringEquals": {"ec2:CreateAction": creating}}
-    found.append(_allow("TagAtCreation", ["ec2:CreateTags"], _arns(*tagged), condition))
-    found.append(_allow("ExtendOurs", ["ec2:CreateTags"], _arns(*_CHANGE), existing))
-    for kind, actions in _CHANGE.items():
-        found.append(_allow(f"Change{_words(kind)}", actions, _arns(kind), existing))
-    found.append(
+    statements.append(_allow("TagAtCreation", ["ec2:CreateTags"], _arns(*tagged), condition))
+    statements.append(_allow("ChangeOurs", _CHANGE, _arns(*_TAGGED), existing))
+    statements.append(
         _allow(
-            "ChangeBalancers",
+            "ChangeOurBalancers",
             ["elasticloadbalancing:AddTags", "elasticloadbalancing:DeleteLoadBalancer"],
             ["arn:aws:elasticloadbalancing:*:*:loadbalancer/*"],
             _with_tags("aws:ResourceTag", owner, _RUN),
         )
     )
-    return found
+    return statements
 
 
 def _allow(
@@ -144,10 +157,6 @@ def _requested(owner: str) -> dict[str, Any]:
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return {key: first.get(key, {}) | second.get(key, {}) for key in {**first, **second}}
-
-
-def _words(kind: str) -> str:
-    return "".join(word.capitalize() for word in kind.split("-")) + "s"
 
 
 def _title(action: str) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from nephoscope.measure.cloud.model import MachineRequest, Prices
 from nephoscope.measure.cloud.provider import CloudError
+from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
 from nephoscope.measure.cloud.providers.ec2_errors import incomplete
 
 _LIST_REGION = "us-east-1"
@@ -24,47 +25,39 @@ _MINIMUM_S = 60.0
 """Billed at least for Linux machines, then by the second."""
 
 
-class Caller(Protocol):
-    """What is needed of the provider."""
-
-    def is_modern(self, region: str) -> bool:
-        """Returns whether the cloud has a spot market."""
-
-    def call(self, operation: str, region: str, service: str = "ec2", **given: Any) -> Any:
-        """Returns the answer of one call."""
-
-    def image_details(self, region: str, id: str) -> Mapping[str, Any]:
-        """Returns the description of an image."""
-
-
-def prices(caller: Caller, request: MachineRequest) -> Prices | None:
+def prices(calls: Ec2Calls, request: MachineRequest) -> Prices | None:
     """Returns the prices of one machine; None without a list, and for images that cost more."""
-    image = caller.image_details(request.region, request.image)
+    image = calls.image_details(request.region, request.image)
     if image.get("PlatformDetails", _LINUX) != _LINUX:
         return None
     if request.market == "spot":
-        per_h, source = _spot(caller, request)
+        per_h, source = _spot(calls, request)
     else:
-        per_h, source = _on_demand(caller, request)
+        per_h, source = _on_demand(calls, request)
     if per_h is None:
         return None
     region = request.region
     storage = _price(
-        caller, "AmazonEC2", productFamily="Storage", volumeApiName="gp3", regionCode=region
+        calls, "AmazonEC2", productFamily="Storage", volumeApiName="gp3", regionCode=region
     )
-    address = _price(caller, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
+    address = _price(calls, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
     return Prices(
         per_h,
         address_h=address[0],
         storage_gib_h=None if storage[0] is None else storage[0] / _MONTH_H,
         minimum_s=_MINIMUM_S,
         source=source,
+        disk_bytes=sum(
+            each["Ebs"].get("VolumeSize", 0) << 30
+            for each in image.get("BlockDeviceMappings", ())
+            if "Ebs" in each
+        ),
     )
 
 
-def _on_demand(caller: Caller, request: MachineRequest) -> tuple[float | None, str]:
+def _on_demand(calls: Ec2Calls, request: MachineRequest) -> tuple[float | None, str]:
     return _price(
-        caller,
+        calls,
         "AmazonEC2",
         instanceType=request.type,
         regionCode=request.region,
@@ -75,28 +68,28 @@ def _on_demand(caller: Caller, request: MachineRequest) -> tuple[float | None, s
     )
 
 
-def _price(caller: Caller, service: str, **attributes: str) -> tuple[float | None, str]:
+def _price(calls: Ec2Calls, service: str, **attributes: str) -> tuple[float | None, str]:
     """Returns the highest price of the products of these attributes, and where it was read."""
     filters = [
         {"Type": "TERM_MATCH", "Field": field, "Value": value}
         for field, value in attributes.items()
     ]
-    given = {"ServiceCode": service, "Filters": filters}
+    parameters = {"ServiceCode": service, "Filters": filters}
     try:
-        answer = caller.call("get_products", _LIST_REGION, "pricing", **given)
+        answer = calls.call("get_products", _LIST_REGION, "pricing", **parameters)
     except CloudError as error:
         if error.passes:
             raise
         # A cloud without a price list, or a caller who may not read it.
         return None, ""
     if "PriceList" not in answer:
-        raise incomplete("get_products")
+        raise incomplete("GetProducts")
     products = [json.loads(text) for text in answer["PriceList"]]
-    found = [each for product in products for each in _dollars(product)]
-    if not found:
+    listed = [each for product in products for each in _dollars(product)]
+    if not listed:
         return None, ""
     date = max(str(product.get("publicationDate", ""))[:10] for product in products)
-    return max(found), f"AWS price list of {date}"
+    return max(listed), f"AWS price list of {date}"
 
 
 def _dollars(product: Mapping[str, Any]) -> Iterator[float]:
@@ -106,19 +99,21 @@ def _dollars(product: Mapping[str, Any]) -> Iterator[float]:
                 yield float(dimension["pricePerUnit"]["USD"])
 
 
-def _spot(caller: Caller, request: MachineRequest) -> tuple[float | None, str]:
+def _spot(calls: Ec2Calls, request: MachineRequest) -> tuple[float | None, str]:
     """Returns the price of the spot market now: in the zone, else the highest of all zones."""
-    if not caller.is_modern(request.region):
+    if not calls.is_modern(request.region):
         return None, ""
     now = datetime.now(UTC)
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "InstanceTypes": [request.type],
         "ProductDescriptions": [_LINUX],
         "StartTime": now,
     }
     if request.zone:
-        given["AvailabilityZone"] = request.zone
-    rows = caller.call("describe_spot_price_history", request.region, **given)["SpotPriceHistory"]
-    found = [float(each["SpotPrice"]) for each in rows]
+        parameters["AvailabilityZone"] = request.zone
+    rows = calls.call("describe_spot_price_history", request.region, **parameters)[
+        "SpotPriceHistory"
+    ]
+    listed = [float(each["SpotPrice"]) for each in rows]
     where = request.zone or f"highest of {request.region}"
-    return max(found, default=None), f"spot market ({where}), {now:%Y-%m-%d %H:%M} UTC"
+    return max(listed, default=None), f"spot market ({where}), {now:%Y-%m-%d %H:%M} UTC"

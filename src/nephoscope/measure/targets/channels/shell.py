@@ -22,6 +22,7 @@ from nephoscope.core.programs import PROBE, STORAGE, find_probe, find_storage
 from nephoscope.measure.targets.channels import shell_scripts
 from nephoscope.measure.targets.channels.channel import Program, connection_lost
 from nephoscope.measure.targets.channels.child import GRACE_S, Ended, last_words
+from nephoscope.measure.targets.channels.remote import RemoteProgram
 
 _CHUNK = 1 << 18
 _WORDS_BYTES = 1 << 16
@@ -159,6 +160,14 @@ class ShellChannel(ABC):
         if line is None:
             raise connection_lost(self.name)
         return line.decode("utf-8", "replace").rstrip("\n").partition(" ")[2]
+
+    async def _end_there(self, how: str, pid: int) -> None:
+        """Has the supervisor `term` or `kill` a program; nothing once the supervisor has ended."""
+        supervisor = self._supervisor
+        if not isinstance(supervisor, RemoteProgram) or supervisor.ended() or supervisor.pid == pid:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            await supervisor.send_line(f"{how} {pid}\n".encode())
 
     async def _sha256_there(self, there: str) -> str:
         """SHA-256 of a file there; '' when there is none. Read back where no tool can tell it."""

@@ -14,8 +14,10 @@ from pydantic_core.core_schema import no_info_plain_validator_function
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.measure.targets.kinds.instance import InstanceRecord
 from nephoscope.measure.targets.kinds.lab import LabRecord
 from nephoscope.measure.targets.kinds.local import LocalRecord
+from nephoscope.measure.targets.kinds.pod import PodRecord
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.measure.targets.kinds.service import ServiceRecord
@@ -26,6 +28,8 @@ KINDS: dict[str, type[TargetRecord]] = {
     "local": LocalRecord,
     "ssh": SshRecord,
     "lab": LabRecord,
+    "pod": PodRecord,
+    "instance": InstanceRecord,
     "sim": SimRecord,
     "rented": RentedRecord,
     "service": ServiceRecord,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
@@ -11,11 +10,12 @@ from typing import Any
 
 from nephoscope.measure.targets.base import Endpoint, IpVersion
 from nephoscope.measure.targets.channels.channel import connection_lost
+from nephoscope.measure.targets.channels.remote import RemoteProgram
 from nephoscope.measure.targets.channels.shell import ShellChannel
 from nephoscope.measure.targets.probe.target import Target
 from nephoscope.measure.targets.ssh.connection import Reached, hang_up, reach
 from nephoscope.measure.targets.ssh.host_keys import fingerprint
-from nephoscope.measure.targets.ssh.program import SessionRefused, SshProgram
+from nephoscope.measure.targets.ssh.program import SessionRefused, start_program
 from nephoscope.measure.targets.ssh.route import SshRoute
 
 
@@ -89,7 +89,7 @@ class SshChannel(ShellChannel):
         if reached is not None:
             await hang_up(list(reached.connections))
 
-    async def _begin(self, command: Sequence[str]) -> SshProgram:
+    async def _begin(self, command: Sequence[str]) -> RemoteProgram:
         """A program, as soon as one of the sessions is free."""
         if self._reached is None:
             raise connection_lost(self.name)
@@ -98,7 +98,7 @@ class SshChannel(ShellChannel):
         while True:
             await sessions.acquire()
             try:
-                return await SshProgram.start(
+                return await start_program(
                     self.name, connection, command, self._end_there, sessions.release
                 )
             except SessionRefused:
@@ -107,10 +107,3 @@ class SshChannel(ShellChannel):
                 if time.monotonic() - refused_at > _PLACE_S:
                     raise
             await asyncio.sleep(_PLACE_S / 40)
-
-    async def _end_there(self, how: str, pid: int) -> None:
-        supervisor = self._supervisor
-        if not isinstance(supervisor, SshProgram) or supervisor.ended() or supervisor.pid == pid:
-            return
-        with contextlib.suppress(BrokenPipeError):
-            await supervisor.send_line(f"{how} {pid}\n".encode())

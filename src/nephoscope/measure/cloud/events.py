@@ -1,0 +1,73 @@
+"""What happened to machines after they were created: two listings compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nephoscope.measure.cloud.model import Machine, State
+
+
+class EventKind(StrEnum):
+    """What can happen to a machine that nobody here asked for."""
+
+    INTERRUPTED = "interrupted by the cloud"
+    ENDED = "ended"
+    STOPPED = "stopped"
+    STARTED = "started again"
+    MOVED = "moved to another host"
+    RESIZED = "of another type"
+    READDRESSED = "at another address"
+    PRICED = "priced anew"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineEvent:
+    """An event between two listings. detail: the cloud's words, or both values."""
+
+    machine: str
+    kind: EventKind
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.machine} is {self.kind}{f' ({self.detail})' if self.detail else ''}."
+
+
+def events_between(
+    before: Mapping[str, Machine], after: Mapping[str, Machine]
+) -> Iterator[MachineEvent]:
+    """Yields what happened between two listings of the same machines, by their names here.
+
+    A machine that is no longer listed has ended; on the spot market it was interrupted.
+    """
+    for name, old in before.items():
+        new = after.get(name)
+        if new is None or new.state in (State.GONE, State.LEAVING, State.FAILED):
+            if old.state not in (State.GONE, State.LEAVING, State.FAILED):
+                spot = old.market == "spot"
+                kind = EventKind.INTERRUPTED if spot else EventKind.ENDED
+                yield MachineEvent(name, kind, "" if new is None else new.problem)
+            continue
+        if old.state is State.READY and new.state in (State.STOPPING, State.STOPPED):
+            yield MachineEvent(name, EventKind.STOPPED, new.problem)
+        if old.state in (State.STOPPING, State.STOPPED) and new.state is State.READY:
+            yield MachineEvent(name, EventKind.STARTED)
+        for kind, was, now in (
+            (EventKind.MOVED, old.host, new.host),
+            (EventKind.RESIZED, old.type, new.type),
+            (EventKind.READDRESSED, old.address, new.address),
+        ):
+            if was and now and was != now:
+                yield MachineEvent(name, kind, f"{was}, now {now}")
+
+
+def price_changes(
+    before: Mapping[str, float | None], after: Mapping[str, float | None], currency: str
+) -> Iterator[MachineEvent]:
+    """Yields the machines of which an hour costs something else than before."""
+    for name, was in before.items():
+        now = after.get(name)
+        if was is not None and now is not None and was != now:
+            detail = f"{was:.4g} {currency} an hour, now {now:.4g}"
+            yield MachineEvent(name, EventKind.PRICED, detail)

@@ -1,0 +1,56 @@
+"""What happened between two listings of the same machines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nephoscope.measure.cloud.events import EventKind, events_between, price_changes
+from nephoscope.measure.cloud.model import Kind, Machine, State, Tags
+
+MACHINE = Machine(
+    Kind.MACHINE,
+    "i-1",
+    "east",
+    Tags("run1", "tests", 2_000_000_000),
+    type="small",
+    host="host-1",
+    address="192.0.2.1",
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (
+            {"market": "spot"},
+            {"market": "spot", "state": State.LEAVING, "problem": "no-capacity"},
+            "a is interrupted by the cloud (no-capacity).",
+        ),
+        ({}, {"state": State.GONE}, "a is ended."),
+        ({}, None, "a is ended."),
+        ({"market": "spot"}, None, "a is interrupted by the cloud."),
+        ({}, {"state": State.STOPPED}, "a is stopped."),
+        ({"state": State.STOPPED}, {}, "a is started again."),
+        ({}, {"host": "host-2"}, "a is moved to another host (host-1, now host-2)."),
+        ({}, {"type": "large"}, "a is of another type (small, now large)."),
+        ({}, {"address": "192.0.2.9"}, "a is at another address (192.0.2.1, now 192.0.2.9)."),
+        ({}, {}, ""),
+        ({"host": ""}, {"host": "host-1"}, ""),
+        ({"state": State.GONE}, None, ""),
+    ],
+)
+def test_each_event_is_one_sentence(
+    before: dict[str, Any], after: dict[str, Any] | None, sentence: str
+) -> None:
+    old = {"a": replace(MACHINE, **before)}
+    new = {} if after is None else {"a": replace(MACHINE, **after)}
+    assert " ".join(map(str, events_between(old, new))) == sentence
+
+
+def test_a_price_that_changed_is_named_and_an_unknown_one_is_not() -> None:
+    (event,) = price_changes({"a": 0.1, "b": 0.1, "c": None}, {"a": 0.13, "b": None}, "USD")
+    assert (event.machine, event.kind) == ("a", EventKind.PRICED)
+    assert event.detail == "0.1 USD an hour, now 0.13"
