@@ -251,7 +251,8 @@ def _of_services(plan: Plan) -> Quote | None:
     known = catalog.load()
     used = estimate(plan, expand(plan, known), known).money_used_least
     per_h = sum(service.per_hour or 0.0 for service in services)
-    return Quote(per_h, "USD" if plan.money is None else plan.money.currency, once=used)
+    currency = "USD" if plan.money is None else plan.money.currency
+    return Quote(per_h, currency, once=used, machines=0)
 
 
 async def price_of(plan: Plan) -> tuple[Quote | None, float]:
