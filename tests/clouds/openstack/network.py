@@ -17,7 +17,7 @@ def joined(running: Room) -> Iterator[tuple[str, ipaddress.IPv4Network]]:
 
     The guests are behind the room: a bridge of the cloud, and one of libvirt's own machines.
     """
-    number = random.randrange(1, 255)
+    number = _free_number()
     guests = ipaddress.ip_network(f"10.231.{number}.0/24")
     assert isinstance(guests, ipaddress.IPv4Network)
     outside, inside = f"10.230.{number}.1", f"10.230.{number}.2"
@@ -47,3 +47,11 @@ def joined(running: Room) -> Iterator[tuple[str, ipaddress.IPv4Network]]:
     finally:
         # It goes with the room; sooner when only the test has failed.
         subprocess.run([*here, "delete", link], check=False, capture_output=True)
+
+
+def _free_number() -> int:
+    """A number whose networks nobody on this machine uses; other tests may run clouds too."""
+    taken = subprocess.run(["ip", "route", "show"], capture_output=True, text=True, check=True)
+    # Not the generator that a test may have seeded.
+    numbers = random.SystemRandom().sample(range(1, 255), 254)
+    return next(one for one in numbers if f"10.230.{one}." not in taken.stdout)

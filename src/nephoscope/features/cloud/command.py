@@ -143,7 +143,7 @@ class _UpArguments:
 
 @command(cloud, prints=Document("rented_machines", RentedMachines), requests=Excluded("rents"))
 def up(args: _UpArguments) -> None:
-    """Rent machines that stay until `cloud down`, or until their time ends.
+    """Rent machines that stay until `cloud down`.
 
     All or none: after a failure everything is removed again. Each is reached with a key of its own
     and a host key that was made here.
@@ -402,7 +402,10 @@ class _BillArguments:
 
 @command(cloud, prints=Document("cloud_bill", CloudBill), requests=Excluded("reads a local file"))
 def bill(args: _BillArguments) -> None:
-    """Print what rentals really cost, from a bill in the FOCUS format, beside the quotes."""
+    """Print what rentals cost by a bill in the FOCUS format.
+
+    The quotes of rentals that this machine made stand beside it.
+    """
     from nephoscope.features.cloud import bill as billing
     from nephoscope.measure.cloud import ended_rentals
 
@@ -449,7 +452,7 @@ class _PolicyArguments:
 
 @command(cloud)
 def policy(args: _PolicyArguments) -> None:
-    """Print the permissions that renting needs, as the provider's policy document."""
+    """Print the permissions that renting needs."""
     from nephoscope.measure.cloud.providers import policy_of
 
     output.say(json.dumps(policy_of(args.provider), indent=2))

@@ -150,8 +150,8 @@ class _Following:
         """Moves machines that run from `waiting` to their first contact."""
         if not waiting:
             return
-        resources = await self._calls.list(self._request.region, self._request.tags.run)
-        listed = {entry.id: entry for entry in resources if isinstance(entry, Machine)}
+        machines = await self._calls.machines(self._request.region, self._request.tags.run)
+        listed = {entry.id: entry for entry in machines if entry.state is not State.GONE}
         for id_ in list(waiting):
             entry = listed.get(id_)
             if entry is None:

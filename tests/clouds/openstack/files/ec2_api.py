@@ -4,6 +4,8 @@ Keystone has become stricter than this program: whoever asks it to check an EC2 
 show a token of a service now, so each such request gets one here.
 """
 
+# ruff: noqa: E402 (its libraries are in a folder of their own, and are patched before they are used)
+
 import sys
 
 sys.path.insert(0, "/opt/ec2api")
@@ -13,12 +15,13 @@ import eventlet
 eventlet.monkey_patch()
 
 import json
+from pathlib import Path
 
 import requests
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
-SITE = json.load(open("/etc/cloud.json", encoding="utf-8"))
+SITE = json.loads(Path("/etc/cloud.json").read_text(encoding="utf-8"))
 SESSION = session.Session(
     auth=v3.Password(
         SITE["identity"],

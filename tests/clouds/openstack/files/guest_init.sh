@@ -34,7 +34,8 @@ if [ -n "$address" ]; then
     ip addr add "$address/24" dev eth0
     ip route add default via "${address%.*}.1"
 else
-    udhcpc -i eth0 -n -q -t 10 -T 1 -s /bin/lease 2>/dev/null
+    # Until there is one: a loaded host answers late.
+    udhcpc -i eth0 -q -t 10 -T 2 -A 1 -s /bin/lease 2>/dev/null
 fi
 ip -4 addr show eth0 2>/dev/null | grep inet
 if [ -n "$user_data" ] && [ -s "$user_data" ]; then

@@ -3,10 +3,11 @@
 import json
 import sys
 import time
+from pathlib import Path
 
 import openstack
 
-SITE = json.load(open("/etc/cloud.json", encoding="utf-8"))
+SITE = json.loads(Path("/etc/cloud.json").read_text(encoding="utf-8"))
 cloud = openstack.connect(
     auth_url=SITE["identity"],
     username="admin",
@@ -70,7 +71,7 @@ def fill():
             visibility="public",
             wait=True,
         )
-    open("/srv/blank", "wb").truncate(1 << 20)
+    Path("/srv/blank").write_bytes(bytes(1 << 20))
     cloud.create_image(
         "guest",
         filename="/srv/blank",
@@ -112,7 +113,7 @@ def start(cidr):
         if time.monotonic() > deadline:
             raise SystemExit("the services of nova did not come up")
         time.sleep(0.5)
-    print(json.dumps([made["access"], made["secret"]]))
+    sys.stdout.write(json.dumps([made["access"], made["secret"]]) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A block storage service without any volume: the EC2 API asks for one before it starts machines."""
+"""Block storage without any volume: the EC2 API asks for it before it starts machines."""
 
 import http.server
 import json

@@ -11,7 +11,7 @@ consoles are volumes whose names hold the tags: they outlive their machine, and 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -91,7 +91,7 @@ class Libvirt:
                 self._opened = libvirt.open(self._uri)
             return self._opened
 
-    def _asked(self, what: str, call: Callable[[Any], _T]) -> _T:
+    def _call(self, what: str, call: Callable[[Any], _T]) -> _T:
         return translated(what, lambda: call(self._connection()))
 
     def account(self) -> Account:
@@ -99,14 +99,14 @@ class Libvirt:
 
         def read(host: Any) -> Account:
             _, memory_mib, cpus, *_ = host.getInfo()
-            infos = [one.info() for one in host.listAllDomains() if one.isActive()]
+            infos = [entry.info() for entry in host.listAllDomains() if entry.isActive()]
             quotas = {
                 "vCPUs": (float(sum(info[3] for info in infos)), float(cpus)),
                 "memory (MiB)": (sum(info[1] for info in infos) / 1024, float(memory_mib)),
             }
             return Account(str(host.getURI()), str(host.getHostname()), quotas)
 
-        return self._asked("reading the host", read)
+        return self._call("reading the host", read)
 
     def regions(self) -> Sequence[str]:
         """See `Provider.regions`."""
@@ -128,11 +128,11 @@ class Libvirt:
                 for size in sizes
             ]
 
-        return self._asked("reading the host", read)
+        return self._call("reading the host", read)
 
     def image(self, region: str, name: str) -> str:
         """See `Provider.image`."""
-        self._asked(f"reading image {name}", lambda host: _image(host, name))
+        self._call(f"reading image {name}", lambda host: _image(host, name))
         return name
 
     def prices(self, request: MachineRequest) -> Prices | None:
@@ -142,9 +142,7 @@ class Libvirt:
     def create(self, request: Request) -> Sequence[Resource]:
         """See `Provider.create`."""
         if isinstance(request, MachineRequest | VolumeRequest | SnapshotRequest):
-            return self._asked(
-                "making what was asked for", lambda host: self._create(host, request)
-            )
+            return self._call("making what was asked for", lambda host: self._create(host, request))
         raise CloudError(
             Cause.REFUSED,
             "libvirt: it has no key pairs and no security groups.",
@@ -161,10 +159,12 @@ class Libvirt:
                 return [_data(host, request)]
             return [_copy(host, request)]
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`."""
-        found = self._asked("listing resources", lambda host: [*_listed(host)])
-        return [one for one in found if run in (None, one.tags.run)]
+        result = self._call("listing resources", lambda host: [*_listed(host)])
+        return [entry for entry in result if run in (None, entry.tags.run)]
 
     def delete(self, resource: Resource) -> None:
         """See `Provider.delete`; a machine's disk, seed and console go with it."""
@@ -178,14 +178,16 @@ class Libvirt:
             volume = _volume(host, resource.id)
             if volume is None:
                 return
-            user = next((one for one in host.listAllDomains() if xml.uses(one, resource.id)), None)
+            user = next(
+                (entry for entry in host.listAllDomains() if xml.uses(entry, resource.id)), None
+            )
             if user is not None:
                 raise CloudError(
                     Cause.IN_USE, f"libvirt: {resource.id} is a disk of machine {user.name()}."
                 )
             volume.delete()
 
-        self._asked(f"removing {resource}", remove)
+        self._call(f"removing {resource}", remove)
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """See `Provider.act`: a stop is a power-off, and only a stopped machine is resized."""
@@ -201,11 +203,11 @@ class Libvirt:
             elif action is Action.RESIZE:
                 _resize(domain, value)
 
-        self._asked(f"{action} of {machine}", act)
+        self._call(f"{action} of {machine}", act)
 
     def attach(self, machine: Machine, volume: Resource) -> None:
         """See `Provider.attach`."""
-        self._asked(
+        self._call(
             f"attaching {volume}",
             lambda host: _known(host, machine.id).attachDeviceFlags(
                 xml.data_disk(volume.id), _everywhere(_known(host, machine.id))
@@ -220,7 +222,7 @@ class Libvirt:
                 if xml.uses(domain, volume.id):
                     domain.detachDeviceFlags(xml.data_disk(volume.id), _everywhere(domain))
 
-        self._asked(f"detaching {volume}", detach)
+        self._call(f"detaching {volume}", detach)
 
     def console(self, machine: Machine) -> str:
         """See `Provider.console`: of the volume that the machine's serial port writes to."""
@@ -230,7 +232,7 @@ class Libvirt:
             volume = _volume(host, path) if path else None
             return _text(host, volume) if volume is not None else ""
 
-        return self._asked(f"reading the console of {machine}", read)
+        return self._call(f"reading the console of {machine}", read)
 
     def extend(self, resource: Resource, expires_s: int) -> None:
         """See `Provider.extend`. Volumes keep the names that they have."""
@@ -246,7 +248,7 @@ class Libvirt:
             )
 
         if resource.kind is Kind.MACHINE:
-            self._asked(f"extending {resource}", extend)
+            self._call(f"extending {resource}", extend)
 
 
 def open(settings: CloudSettings) -> Libvirt:
@@ -263,7 +265,7 @@ def _everywhere(domain: Any) -> int:
 
 
 def _domain(host: Any, id_: str) -> Any:
-    return next((one for one in host.listAllDomains() if one.UUIDString() == id_), None)
+    return next((entry for entry in host.listAllDomains() if entry.UUIDString() == id_), None)
 
 
 def _known(host: Any, id_: str) -> Any:
@@ -288,7 +290,7 @@ def _volume(host: Any, path: str) -> Any:
 def _image(host: Any, name: str) -> _Image:
     paths = name.split("+")
     volumes = [_volume(host, path) for path in paths]
-    if missing := [path for path, one in zip(paths, volumes, strict=True) if one is None]:
+    if missing := [path for path, entry in zip(paths, volumes, strict=True) if entry is None]:
         raise CloudError(
             Cause.UNKNOWN,
             f"libvirt: no storage pool has a volume {missing[0]}.",
@@ -308,7 +310,7 @@ def _pool(host: Any, image: _Image) -> Any:
     """The pool of the new disks: that of the image, else the one named default, else the first."""
     pools = _pools(host)
     for pool in pools if image.disk else ():
-        if any(one.path() == image.disk for one in pool.listAllVolumes()):
+        if any(entry.path() == image.disk for entry in pool.listAllVolumes()):
             return pool
     named = [pool for pool in pools if pool.name() == "default"]
     if not pools:
@@ -321,7 +323,7 @@ def _pool(host: Any, image: _Image) -> Any:
 
 
 def _network(host: Any, name: str) -> str:
-    known = [str(one.name()) for one in host.listAllNetworks() if one.isActive()]
+    known = [str(entry.name()) for entry in host.listAllNetworks() if entry.isActive()]
     wanted = name or "default"
     if wanted not in known:
         raise CloudError(
@@ -351,11 +353,11 @@ def _machines(host: Any, request: MachineRequest) -> Sequence[Machine]:
             if len(made) >= request.at_least:
                 _remove_volumes(host, request.tags, number)
                 return made
-            for one in range(number + 1):
-                domain = _named(host, f"{name.rpartition('-')[0]}-{one}")
+            for entry in range(number + 1):
+                domain = _named(host, f"{name.rpartition('-')[0]}-{entry}")
                 if domain is not None:
                     _remove(host, domain)
-                _remove_volumes(host, request.tags, one)
+                _remove_volumes(host, request.tags, entry)
             raise
     return made
 
@@ -363,8 +365,10 @@ def _machines(host: Any, request: MachineRequest) -> Sequence[Machine]:
 def _granted(host: Any, request: MachineRequest, memory_mib: int) -> int:
     """How many machines fit into the memory that is free, those of this call not counted."""
     own = f"{request.name or request.tags.run}-{request.tags.token[:12]}-"
-    others = [one for one in host.listAllDomains() if one.isActive() and own not in one.name()]
-    free_mib: int = int(host.getInfo()[1]) - sum(one.info()[1] for one in others) // 1024
+    running = [
+        entry for entry in host.listAllDomains() if entry.isActive() and own not in entry.name()
+    ]
+    free_mib: int = int(host.getInfo()[1]) - sum(entry.info()[1] for entry in running) // 1024
     if free_mib // memory_mib >= request.at_least:
         return min(request.count, free_mib // memory_mib)
     raise CloudError(
@@ -401,7 +405,7 @@ def _made(
 
 
 def _named(host: Any, name: str) -> Any:
-    return next((one for one in host.listAllDomains() if one.name() == name), None)
+    return next((entry for entry in host.listAllDomains() if entry.name() == name), None)
 
 
 def _ensured(
@@ -487,9 +491,9 @@ def _copied(host: Any, source: str, name: str) -> Any:
     if volume is None:
         raise CloudError(Cause.UNKNOWN, f"libvirt: no volume {source}.")
     pool = volume.storagePoolLookupByVolume()
-    for one in pool.listAllVolumes():
-        if one.name() == name:
-            return one
+    for entry in pool.listAllVolumes():
+        if entry.name() == name:
+            return entry
     size = int(volume.info()[1])
     return pool.createXMLFrom(xml.volume(name, size, xml.format_of(volume.XMLDesc())), volume)
 
@@ -561,11 +565,11 @@ def _address(domain: Any) -> str:
         libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP,
     ):
         try:
-            found = domain.interfaceAddresses(source)
+            result = domain.interfaceAddresses(source)
         except libvirt.libvirtError:
             continue
-        for interface in found.values():
-            for one in interface["addrs"] or ():
-                if one["type"] == libvirt.VIR_IP_ADDR_TYPE_IPV4:
-                    return str(one["addr"])
+        for interface in result.values():
+            for entry in interface["addrs"] or ():
+                if entry["type"] == libvirt.VIR_IP_ADDR_TYPE_IPV4:
+                    return str(entry["addr"])
     return ""

@@ -36,26 +36,26 @@ def type_name(vcpus: int, memory_mib: int) -> str:
 
 def parsed_type(name: str) -> tuple[int, int]:
     """Returns vCPUs and MiB of memory of a type. Raises CloudError when it is none."""
-    found = _TYPE.fullmatch(name)
-    if found is None:
+    match = _TYPE.fullmatch(name)
+    if match is None:
         raise CloudError(
             Cause.UNKNOWN,
             f"libvirt: '{name}' is no type.",
             "Write vCPUs and memory, such as 2x1g or 1x512m.",
         )
-    return int(found[1]), int(found[2]) * (1024 if found[3] == "g" else 1)
+    return int(match[1]), int(match[2]) * (1024 if match[3] == "g" else 1)
 
 
 def best_kind(capabilities: str) -> tuple[str, str]:
     """Returns the domains' type and the architecture: by KVM where the host has it."""
     root = ElementTree.fromstring(capabilities)
     arch = root.findtext("./host/cpu/arch") or ""
-    guests = [one for one in root.iter("guest") if one.findtext("os_type") == "hvm"]
+    guests = [entry for entry in root.iter("guest") if entry.findtext("os_type") == "hvm"]
     offered = {
-        (str(one.get("type")), str(of.get("name")))
+        (str(entry.get("type")), str(of.get("name")))
         for guest in guests
         for of in guest.iter("arch")
-        for one in of.iter("domain")
+        for entry in of.iter("domain")
     }
     own = sorted(
         (pair for pair in offered if pair[0] in _BEST),
@@ -86,10 +86,10 @@ def tags_element(tags: Tags) -> str:
 
 def tags_of(description: str) -> Tags | None:
     """Returns the tags in a machine's document; None when it has none of ours."""
-    found = ElementTree.fromstring(description).find(f"./metadata/{{{NAMESPACE}}}rental")
-    if found is None:
+    match = ElementTree.fromstring(description).find(f"./metadata/{{{NAMESPACE}}}rental")
+    if match is None:
         return None
-    pairs = {one.get("key", ""): one.get("value", "") for one in found}
+    pairs = {entry.get("key", ""): entry.get("value", "") for entry in match}
     return Tags.from_mapping(pairs)
 
 
@@ -164,8 +164,8 @@ def volume(name: str, size: int, format_: str, base: str = "", base_format: str 
 
 def format_of(description: str) -> str:
     """Returns the format in a volume's document."""
-    found = ElementTree.fromstring(description).find("./target/format")
-    return str(found.get("type", "raw")) if found is not None else "raw"
+    match = ElementTree.fromstring(description).find("./target/format")
+    return str(match.get("type", "raw")) if match is not None else "raw"
 
 
 def own_paths(description: str) -> list[str]:
@@ -173,14 +173,14 @@ def own_paths(description: str) -> list[str]:
     devices = ElementTree.fromstring(description).find("devices")
     if devices is None:
         return []
-    disks = [one.get("file", "") for one in devices.findall("./disk/source")]
+    disks = [entry.get("file", "") for entry in devices.findall("./disk/source")]
     return [*filter(None, disks), *filter(None, [console_path(description)])]
 
 
 def console_path(description: str) -> str:
     """Returns the path of a machine's console; '' when it writes to no file."""
-    found = ElementTree.fromstring(description).find("./devices/serial/source")
-    return found.get("path", "") if found is not None else ""
+    match = ElementTree.fromstring(description).find("./devices/serial/source")
+    return match.get("path", "") if match is not None else ""
 
 
 def uses(domain: Any, path: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -97,6 +97,7 @@ class OpenStack:
             }
         ),
         actions=frozenset(Action),
+        is_public=False,
         # A request whose client has gone may still wait for a worker of nova's API.
         settle_s=20.0,
     )
@@ -135,9 +136,9 @@ class OpenStack:
             for service in access.service_catalog.catalog
             if service["type"] == "compute"
         )
-        return sorted({str(one.get("region_id") or one.get("region")) for one in endpoints})
+        return sorted({str(entry.get("region_id") or entry.get("region")) for entry in endpoints})
 
-    def _asked(self, what: str, region: str, call: Callable[[Connection], _T]) -> _T:
+    def _call(self, what: str, region: str, call: Callable[[Connection], _T]) -> _T:
         with translated(what, region):
             return call(self._connection(region))
 
@@ -158,15 +159,15 @@ class OpenStack:
             project = connection.current_project
             return Account(str(project.id), str(project.name or ""), quotas)
 
-        return self._asked("reading the quotas", "", read)
+        return self._call("reading the quotas", "", read)
 
     def regions(self) -> Sequence[str]:
         """See `Provider.regions`: those in which the catalogue has a compute service."""
-        return self._asked("listing the regions", "", self._catalogue_regions)
+        return self._call("listing the regions", "", self._catalogue_regions)
 
     def zones(self, region: str) -> Sequence[str]:
         """See `Provider.zones`."""
-        return self._asked(
+        return self._call(
             "listing the availability zones",
             region,
             lambda connection: [
@@ -178,12 +179,12 @@ class OpenStack:
 
     def types(self, region: str) -> Sequence[MachineType]:
         """See `Provider.types`: the flavours."""
-        return self._asked(
+        return self._call(
             "listing the flavours",
             region,
             lambda connection: [
-                MachineType(str(one.name), float(one.vcpus), int(one.ram) << 20)
-                for one in connection.compute.flavors()
+                MachineType(str(entry.name), float(entry.vcpus), int(entry.ram) << 20)
+                for entry in connection.compute.flavors()
             ],
         )
 
@@ -193,7 +194,7 @@ class OpenStack:
         def find(connection: Connection) -> str:
             named = list(connection.image.images(name=name, status="active"))
             if named:
-                return str(max(named, key=lambda one: str(one.created_at)).id)
+                return str(max(named, key=lambda entry: str(entry.created_at)).id)
             try:
                 return str(connection.image.get_image(name).id)
             except exceptions.NotFoundException:
@@ -203,7 +204,7 @@ class OpenStack:
                     "List them with `openstack image list`.",
                 ) from None
 
-        return self._asked(f"reading image {name}", region, find)
+        return self._call(f"reading image {name}", region, find)
 
     def prices(self, request: MachineRequest) -> Prices | None:
         """See `Provider.prices`: OpenStack's interfaces say none."""
@@ -212,21 +213,23 @@ class OpenStack:
     def create(self, request: Request) -> Sequence[Resource]:
         """See `Provider.create`."""
         if isinstance(request, MachineRequest):
-            return self._asked("starting machines", request.region, lambda c: _servers(c, request))
+            return self._call("starting machines", request.region, lambda c: _servers(c, request))
         if isinstance(request, KeyPairRequest):
-            return self._asked("adding a key pair", request.region, lambda c: _key_pair(c, request))
+            return self._call("adding a key pair", request.region, lambda c: _key_pair(c, request))
         if isinstance(request, SecurityGroupRequest):
-            return self._asked(
+            return self._call(
                 "making a security group", request.region, lambda c: _security_group(c, request)
             )
         if isinstance(request, VolumeRequest):
-            return self._asked("making a volume", request.region, lambda c: _volume(c, request))
-        return self._asked("making a snapshot", request.region, lambda c: _snapshot(c, request))
+            return self._call("making a volume", request.region, lambda c: _volume(c, request))
+        return self._call("making a snapshot", request.region, lambda c: _snapshot(c, request))
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`."""
-        found = self._asked("listing resources", region, lambda c: list(_listed(c, region)))
-        return [one for one in found if run in (None, one.tags.run)]
+        result = self._call("listing resources", region, lambda c: list(_listed(c, region)))
+        return [entry for entry in result if run in (None, entry.tags.run)]
 
     def delete(self, resource: Resource) -> None:
         """See `Provider.delete`."""
@@ -244,7 +247,7 @@ class OpenStack:
             }
             calls[resource.kind]()
 
-        self._asked(f"removing {resource}", resource.region, remove)
+        self._call(f"removing {resource}", resource.region, remove)
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """See `Provider.act`; the first action after a RESIZE confirms it, as nova wants it."""
@@ -268,11 +271,11 @@ class OpenStack:
             else:
                 compute.resize_server(machine.id, _flavour(connection, value))
 
-        self._asked(f"{action} of {machine}", machine.region, act)
+        self._call(f"{action} of {machine}", machine.region, act)
 
     def attach(self, machine: Machine, volume: Resource) -> None:
         """See `Provider.attach`."""
-        self._asked(
+        self._call(
             f"attaching {volume}",
             machine.region,
             lambda c: c.compute.create_volume_attachment(machine.id, volume_id=volume.id),
@@ -282,10 +285,10 @@ class OpenStack:
         """See `Provider.detach`."""
 
         def detach(connection: Connection) -> None:
-            for one in connection.block_storage.get_volume(volume.id).attachments or ():
-                connection.compute.delete_volume_attachment(one["server_id"], volume.id)
+            for entry in connection.block_storage.get_volume(volume.id).attachments or ():
+                connection.compute.delete_volume_attachment(entry["server_id"], volume.id)
 
-        self._asked(f"detaching {volume}", volume.region, detach)
+        self._call(f"detaching {volume}", volume.region, detach)
 
     def console(self, machine: Machine) -> str:
         """See `Provider.console`."""
@@ -297,7 +300,7 @@ class OpenStack:
                 return ""
             return str(answer.get("output") or "")
 
-        return self._asked(f"reading the console of {machine}", machine.region, read)
+        return self._call(f"reading the console of {machine}", machine.region, read)
 
     def extend(self, resource: Resource, expires_s: int) -> None:
         """See `Provider.extend`. Key pairs and ports have no tags to write to."""
@@ -318,7 +321,7 @@ class OpenStack:
             if resource.kind in calls:
                 calls[resource.kind]()
 
-        self._asked(f"extending {resource}", resource.region, extend)
+        self._call(f"extending {resource}", resource.region, extend)
 
 
 def open(settings: CloudSettings) -> OpenStack:
@@ -349,43 +352,45 @@ def _limit(value: object) -> float | None:
 
 def _network_quotas(connection: Connection) -> dict[str, tuple[float | None, float | None]]:
     quota = connection.network.get_quota(connection.current_project_id or "", details=True)
-    shown = {"ports": quota.ports, "security groups": quota.security_groups}
+    limits_by_name = {"ports": quota.ports, "security groups": quota.security_groups}
     return {
-        name: (_number(one.get("used")), _limit(one.get("limit")))
-        for name, one in shown.items()
-        if isinstance(one, dict)
+        name: (_number(entry.get("used")), _limit(entry.get("limit")))
+        for name, entry in limits_by_name.items()
+        if isinstance(entry, dict)
     }
 
 
 def _flavour(connection: Connection, name: str) -> str:
-    found = connection.compute.find_flavor(name, ignore_missing=True)
-    if found is None:
+    result = connection.compute.find_flavor(name, ignore_missing=True)
+    if result is None:
         raise CloudError(
             Cause.UNKNOWN,
             f"OpenStack: no flavour '{name}'.",
             "List them with `openstack flavor list`.",
         )
-    return str(found.id)
+    return str(result.id)
 
 
 def _networks(connection: Connection, name: str) -> Any:
     """The networks of a server, as nova wants them."""
     if name:
-        found = connection.network.find_network(name, ignore_missing=True)
-        if found is None:
+        result = connection.network.find_network(name, ignore_missing=True)
+        if result is None:
             raise CloudError(
                 Cause.UNKNOWN,
                 f"OpenStack: no network '{name}'.",
                 "List them with `openstack network list`.",
             )
-        return [{"uuid": found.id}]
+        return [{"uuid": result.id}]
     usable = [
-        one for one in connection.network.networks() if one.is_shared or not one.is_router_external
+        entry
+        for entry in connection.network.networks()
+        if entry.is_shared or not entry.is_router_external
     ]
     if len(usable) == 1:
         return [{"uuid": usable[0].id}]
     if usable:
-        names = ", ".join(sorted(str(one.name) for one in usable))
+        names = ", ".join(sorted(str(entry.name) for entry in usable))
         raise CloudError(
             Cause.UNKNOWN,
             f"OpenStack: the project has {len(usable)} networks, and none is named.",
@@ -432,9 +437,9 @@ def _servers(connection: Connection, request: MachineRequest) -> Sequence[Machin
     exceptions.raise_from_response(answer)
     made = connection.compute.servers(reservation_id=answer.json()["reservation_id"])
     return [
-        one
+        entry
         for server in made
-        if (one := _machine(server, request.region, request.tags)) is not None
+        if (entry := _machine(server, request.region, request.tags)) is not None
     ]
 
 
@@ -454,7 +459,7 @@ def _security_group(connection: Connection, request: SecurityGroupRequest) -> Se
     group = groups[0] if groups else network.create_security_group(name=name)
     family = "IPv6" if ":" in request.source else "IPv4"
     rules: list[dict[str, Any]] = [
-        {"ethertype": other, "remote_group_id": group.id} for other in ("IPv4", "IPv6")
+        {"ethertype": ethertype, "remote_group_id": group.id} for ethertype in ("IPv4", "IPv6")
     ]
     # Last: a group that lacks it is listed as failed.
     rules.append(
@@ -533,10 +538,10 @@ def _listed(connection: Connection, region: str) -> Iterator[Resource]:
 
 def _networked(connection: Connection, region: str, servers: set[str]) -> Iterator[Resource]:
     """Security groups, and ports in them whose server has gone: nova makes ports without tags."""
-    project, ours = connection.current_project_id, {}
+    project, own_groups = connection.current_project_id, {}
     for group in connection.network.security_groups(project_id=project):
         if tags := _tags(group.name):
-            ours[group.id] = tags
+            own_groups[group.id] = tags
             is_open = any(
                 rule["direction"] == "ingress" and rule["remote_ip_prefix"]
                 for rule in group.security_group_rules
@@ -551,28 +556,28 @@ def _networked(connection: Connection, region: str, servers: set[str]) -> Iterat
                 name=str(group.name),
                 created_s=_seconds(group.created_at),
             )
-    for port in connection.network.ports(project_id=project) if ours else ():
-        own = [ours[group] for group in port.security_group_ids or () if group in ours]
+    for port in connection.network.ports(project_id=project) if own_groups else ():
+        own = [own_groups[group] for group in port.security_group_ids or () if group in own_groups]
         if own and str(port.device_id) not in servers:
             yield Resource(Kind.PORT, str(port.id), region, own[0], name=str(port.name or ""))
 
 
 def _of_storage(kind: Kind, listed: Iterable[Any], region: str) -> Iterator[Resource]:
-    for one in listed:
-        if tags := Tags.from_mapping(_texts(one.metadata or {})):
-            yield _stored(kind, one, region, tags)
+    for entry in listed:
+        if tags := Tags.from_mapping(_texts(entry.metadata or {})):
+            yield _stored(kind, entry, region, tags)
 
 
-def _stored(kind: Kind, one: Any, region: str, tags: Tags) -> Resource:
+def _stored(kind: Kind, entry: Any, region: str, tags: Tags) -> Resource:
     return Resource(
         kind,
-        str(one.id),
+        str(entry.id),
         region,
         tags,
-        _VOLUME_STATES.get(str(one.status), State.READY),
-        str(getattr(one, "availability_zone", "") or ""),
-        str(one.name or ""),
-        _seconds(one.created_at),
+        _VOLUME_STATES.get(str(entry.status), State.READY),
+        str(getattr(entry, "availability_zone", "") or ""),
+        str(entry.name or ""),
+        _seconds(entry.created_at),
     )
 
 
@@ -583,13 +588,13 @@ def _machine(server: Any, region: str, tags: Tags | None = None) -> Machine | No
         return None
     state = _TASKS.get(str(server.task_state)) or _STATES.get(str(server.status), State.PENDING)
     addresses = [
-        one
+        entry
         for network in (server.addresses or {}).values()
-        for one in network
-        if one["version"] == 4
+        for entry in network
+        if entry["version"] == 4
     ]
-    floating = [one["addr"] for one in addresses if one.get("OS-EXT-IPS:type") == "floating"]
-    fixed = [one["addr"] for one in addresses if one.get("OS-EXT-IPS:type") != "floating"]
+    floating = [entry["addr"] for entry in addresses if entry.get("OS-EXT-IPS:type") == "floating"]
+    fixed = [entry["addr"] for entry in addresses if entry.get("OS-EXT-IPS:type") != "floating"]
     flavour, image = server.flavor or {}, server.image or {}
     return Machine(
         Kind.MACHINE,

@@ -68,8 +68,8 @@ def translated(what: str, region: str) -> Iterator[None]:
 
 
 def _misconfigured(where: str, region: str, error: Exception) -> CloudError:
-    if found := re.search(r"not a valid region name .*choices are (.*?)\. ", str(error)):
-        return unknown_region(region, [found[1]])
+    if match := re.search(r"not a valid region name .*choices are (.*?)\. ", str(error)):
+        return unknown_region(region, [match[1]])
     return CloudError(Cause.CREDENTIALS, f"{where}: {_words(error)}.", _CREDENTIALS_HINT)
 
 
@@ -103,8 +103,8 @@ def _unconnected(error: BaseException) -> bool:
     seen: BaseException | None = error
     while seen is not None:
         reasons = [seen, *seen.args]
-        reasons += [getattr(one, "reason", None) for one in reasons]
-        if any(isinstance(one, NewConnectionError | ConnectTimeoutError) for one in reasons):
+        reasons += [getattr(entry, "reason", None) for entry in reasons]
+        if any(isinstance(entry, NewConnectionError | ConnectTimeoutError) for entry in reasons):
             return True
         seen = seen.__cause__ or seen.__context__
     return False
