@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from nephoscope.results.feature import Feature
 
-CLOUD = Feature("cloud", commands=(".features.cloud.command:cloud",))
+CLOUD = Feature("cloud", commands=(".features.cloud.commands:cloud",))

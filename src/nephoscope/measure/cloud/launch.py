@@ -22,17 +22,31 @@ from nephoscope.measure.targets import kinds
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
 
-_POLL_S, _TRY_S, _RETRY_S = 1.0, 20.0, 1.0
+POLL_S, _TRY_S, _RETRY_S = 1.0, 20.0, 1.0
 _ENDED = (State.FAILED, State.STOPPING, State.STOPPED, State.LEAVING, State.GONE)
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchTimes:
+    """Seconds from the call that made a machine: to its answer, until the list showed the machine
+    running, and to the first login, after which the probe was there.
+
+    began: of the call, in seconds of the monotonic clock. The list is read once a second.
+    """
+
+    began: float
+    answer_s: float
+    running_s: float
+    ready_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Launched:
-    """A machine that was reached. ready_s: from the call that made it to the first login."""
+    """A machine that was reached."""
 
     machine: Machine
     target: TargetRecord
-    ready_s: float
+    times: LaunchTimes
 
 
 class Launch:
@@ -66,8 +80,9 @@ class Launch:
             made = [
                 entry for entry in await calls.make(request, folder) if isinstance(entry, Machine)
             ]
+            answer_s = time.monotonic() - began
             say(f"{group.name}: {plural(len(made), 'machine')} of {group.type} starting")
-            following = _Following(calls, folder, host_key, self._spec, request, began)
+            following = _Following(calls, folder, host_key, self._spec, request, began, answer_s)
             ready += await following.follow(made, missing)
             self._reasons += following.reasons
             if len(ready) >= group.count:
@@ -97,7 +112,9 @@ class _Following:
         spec: RentalSpec,
         request: MachineRequest,
         began: float,
+        answer_s: float,
     ) -> None:
+        self._answer_s = answer_s
         self._calls, self._folder, self._host_key = calls, folder, host_key
         self._spec, self._request, self._began = spec, request, began
         self._until = began + spec.boot_s
@@ -125,9 +142,9 @@ class _Following:
 
     async def _pause(self) -> None:
         if self._contacts:
-            await asyncio.wait(self._contacts.values(), timeout=_POLL_S)
+            await asyncio.wait(self._contacts.values(), timeout=POLL_S)
         else:
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(POLL_S)
 
     async def _poll(self, waiting: dict[str, Machine]) -> None:
         """Moves machines that run from `waiting` to their first contact."""
@@ -178,6 +195,7 @@ class _Following:
         if machine.address and not machine.target:
             with self._folder.known_hosts.open("a", encoding="ascii") as file:
                 file.write(f"{machine.address} {self._host_key}\n")
+        running_s = time.monotonic() - self._began
         record = target_of(machine.id, machine, self._folder)
         # Longer each time: the probe has to get through, also to a slow machine.
         try_s = _TRY_S
@@ -194,7 +212,9 @@ class _Following:
                     await target.close()
             await asyncio.sleep(_RETRY_S)
             try_s = min(2 * try_s, max(_TRY_S, self._until - time.monotonic()))
-        return Launched(machine, record, time.monotonic() - self._began)
+        ready_s = time.monotonic() - self._began
+        times = LaunchTimes(self._began, self._answer_s, running_s, ready_s)
+        return Launched(machine, record, times)
 
 
 def target_of(name: str, machine: Machine, folder: RentalFolder) -> TargetRecord:

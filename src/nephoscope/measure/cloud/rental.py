@@ -22,7 +22,7 @@ from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
 from nephoscope.measure.cloud.events import MachineEvent, events_between
 from nephoscope.measure.cloud.intents import RentalFolder, folders
-from nephoscope.measure.cloud.launch import Launch, Launched, request_of, target_of
+from nephoscope.measure.cloud.launch import Launch, Launched, LaunchTimes, request_of, target_of
 from nephoscope.measure.cloud.login_network import login_network
 from nephoscope.measure.cloud.model import (
     KeyPairRequest,
@@ -44,14 +44,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rental:
-    """Machines that are rented and were reached. hosts: by name, as targets of plans."""
+    """Machines that are rented and were reached. hosts: by name, as targets of plans; times: of
+    their launches, none of a rental that was opened again."""
 
     name: str
     machines: Mapping[str, Machine]
     hosts: Mapping[str, TargetRecord]
     expires_s: int
-    boot_s: Mapping[str, float] = field(default_factory=dict)
+    times: Mapping[str, LaunchTimes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def boot_s(self) -> dict[str, float]:
+        """Name -> seconds from the call to the first login."""
+        return {name: times.ready_s for name, times in self.times.items()}
 
 
 class Rentals:
@@ -195,7 +201,7 @@ class Rentals:
             {name: made.machine for name, made in machines.items()},
             {name: made.target for name, made in machines.items()},
             tags.expires_s,
-            {name: made.ready_s for name, made in machines.items()},
+            {name: made.times for name, made in machines.items()},
         )
 
     async def _remove_surplus(

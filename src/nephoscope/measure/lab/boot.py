@@ -32,6 +32,8 @@ class BootTimes:
     kernel: the first line of its kernel; userland: the first line of its init; reachable: the first
     answer from inside (the greeting of its ssh server; of a bare host or container, the end of a
     first program); output: the first output of its program, where that is neither of the lines.
+    answer, running: of a rented machine, the answer of the cloud and its first list in which the
+    machine runs.
     reasons: segment -> why it is None. resolution_ns: by how much a mark may have been seen late:
     the longest time for which nobody looked before one was found.
     """
@@ -42,6 +44,8 @@ class BootTimes:
     reasons: Mapping[str, str] = field(default_factory=dict)
     resolution_ns: int = 0
     output_ns: int | None = None
+    answer_ns: int | None = None
+    running_ns: int | None = None
 
     def marks(self) -> Mapping[str, int | None]:
         """Segment -> ns since the request, in order."""

@@ -8,10 +8,12 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
+from nephoscope import catalog
+from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.errors import NephoscopeError, UsageError
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together
@@ -20,12 +22,15 @@ from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
-from nephoscope.measure.plans import Plan
+from nephoscope.measure.lab.boot import BootTimes
+from nephoscope.measure.plans import Plan, estimate, expand
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
+from nephoscope.measure.runs.rented_boots import boot_times
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
+from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.store import StoredRun
 
 LEASE_S = 3600.0
@@ -41,6 +46,7 @@ WITHOUT_BUDGET_H = 24.0
 @dataclass(slots=True)
 class _Rented:
     rentals: Rentals
+    spec: RentalSpec
     rental: Rental
     renewed_s: float
     events_s: float
@@ -58,6 +64,7 @@ class RentedEnvironment(Environment):
         self._plan, self._run, self._say = plan, run, say
         self._budget_s = budget_s(plan)
         money = plan.money
+        self._specs: list[tuple[Rentals, RentalSpec]] = []
         self._limit = (
             None
             if money is None
@@ -79,17 +86,18 @@ class RentedEnvironment(Environment):
             (rentals, await rentals.checked(spec))
             for rentals, (_, spec) in zip(opened, specs, strict=True)
         ]
-        quote = total_of([rentals.quote(spec) for rentals, spec in wanted])
+        quote = _whole_price(self._plan, [rentals.quote(spec) for rentals, spec in wanted])
         if quote is not None:
             hours = None if self._budget_s is None else wanted[0][1].hours
             authorise(quote, hours, self._limit, self._say)
+        self._specs = wanted
         await together(*(self._rent(rentals, spec) for rentals, spec in wanted))
 
     async def _rent(self, rentals: Rentals, spec: RentalSpec) -> None:
         hosts = plural(len(spec.groups), "machine")
         self._say(f"{hosts} of {rentals.settings.provider} rented as {spec.name}.")
         rental = await rentals.create(spec, say=self._say)
-        self._rented.append(_Rented(rentals, rental, time.monotonic(), time.monotonic()))
+        self._rented.append(_Rented(rentals, spec, rental, time.monotonic(), time.monotonic()))
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
 
@@ -113,6 +121,20 @@ class RentedEnvironment(Environment):
                 except NephoscopeError as error:
                     self._say(f"The lease of {rented.rental.name} was not renewed: {error}")
         return await super().apply(conditions)
+
+    async def renew(
+        self, host: str, level: str, conditions: Mapping[str, Any] | None = None
+    ) -> BootTimes | None:
+        """See `Environment.renew`: the machine is removed, and rented anew in its own rental."""
+        (spec,) = (spec for _, spec in self._specs if host in _hosts(spec))
+        for rented in [entry for entry in self._rented if entry.spec.name == spec.name]:
+            # Listed until it is gone: `down` removes what a failure leaves here.
+            await rented.rentals.remove(spec.name)
+            self._rented.remove(rented)
+        (rentals,) = (rentals for rentals, entry in self._specs if entry.name == spec.name)
+        await self._rent(rentals, spec)
+        (rental,) = (entry.rental for entry in self._rented if entry.spec.name == spec.name)
+        return await boot_times(rental, host)
 
     async def _report_events(self, rented: _Rented) -> None:
         """Says what happened to the machines since the last time."""
@@ -140,21 +162,24 @@ class RentedEnvironment(Environment):
 
 
 def rental_specs(plan: Plan, run: str, seed: int) -> list[tuple[CloudSettings, RentalSpec]]:
-    """Returns what a run of a plan rents: one rental for each cloud and network that may log in.
+    """Returns what a run of a plan rents: one rental for each cloud and network that may log in;
+    where machines are made anew, one for each machine.
 
     The machines of a rental are in random order, drawn by the seed.
     """
-    groups: dict[tuple[CloudSettings, str], list[MachineGroup]] = defaultdict(list)
+    groups: dict[tuple[CloudSettings, str, str], list[MachineGroup]] = defaultdict(list)
+    is_renewed = _renewals(plan) > 0
     currency = "USD" if plan.money is None else plan.money.currency
     for target in plan.targets:
         if isinstance(target, RentedRecord):
             cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
-            groups[cloud, target.login_from].append(_group(target, currency))
+            own = target.name if is_renewed else ""
+            groups[cloud, target.login_from, own].append(_group(target, currency))
     seconds = budget_s(plan)
     hours = WITHOUT_BUDGET_H if seconds is None else (seconds + BOOT_S) / 3600
     drawn = random.Random(seed)
     specs = []
-    for number, ((cloud, login_from), several) in enumerate(groups.items()):
+    for number, ((cloud, login_from, _), several) in enumerate(groups.items()):
         drawn.shuffle(several)
         name = rental_name(run, number)
         spec = RentalSpec(name, tuple(several), hours=hours, lease_s=LEASE_S, login_from=login_from)
@@ -183,6 +208,53 @@ def total_of(quotes: Sequence[Quote | None]) -> Quote | None:
     return reduce(Quote.plus, priced) if priced else None
 
 
+def _hosts(spec: RentalSpec) -> list[str]:
+    return [name for group in spec.groups for name in group.hosts()]
+
+
+def _renewals(plan: Plan) -> int:
+    """Returns how often each machine is made anew at most."""
+    nest = plan.design.nest
+    rounds = [
+        plan.repeat_of(number).max + plan.warmup
+        for number, entry in enumerate(plan.benchmarks)
+        if entry.benchmark == HOST_BOOT
+    ]
+    return sum(rounds) + (nest.boots if nest is not None and nest.boots > 1 else 0)
+
+
+def _whole_price(plan: Plan, quotes: Sequence[Quote | None]) -> Quote | None:
+    """Returns the price of rented machines, which may be made anew, and of services beside them;
+    None where no machine is paid. `Progress` alone bounds what services cost then."""
+    machines = total_of([_with_renewals(quote, _renewals(plan)) for quote in quotes])
+    return None if machines is None else total_of([machines, _of_services(plan)])
+
+
+def _with_renewals(quote: Quote | None, renewals: int) -> Quote | None:
+    """Returns the price with that of machines made anew, each of which is billed for itself."""
+    if quote is None:
+        return None
+    least_h = max(quote.minimum_h, quote.step_h)
+    return replace(quote, once=quote.once + renewals * least_h * quote.per_h)
+
+
+def _of_services(plan: Plan) -> Quote | None:
+    """Returns the price of the plan's services: by the hour, and of the least use; None where none
+    has a price."""
+    services = [
+        service
+        for service in plan.targets
+        if isinstance(service, ServiceRecord) and service.is_priced
+    ]
+    if not services:
+        return None
+    known = catalog.load()
+    used = estimate(plan, expand(plan, known), known).money_used_least
+    per_h = sum(service.per_hour or 0.0 for service in services)
+    currency = "USD" if plan.money is None else plan.money.currency
+    return Quote(per_h, currency, once=used, machines=0)
+
+
 async def price_of(plan: Plan) -> tuple[Quote | None, float]:
     """Returns the price of the machines that a plan rents, and the hours that are rented.
 
@@ -193,7 +265,7 @@ async def price_of(plan: Plan) -> tuple[Quote | None, float]:
         rentals = Rentals(open_provider(cloud), cloud)
         quotes.append(rentals.quote(await rentals.checked(spec)))
         hours = spec.hours
-    return total_of(quotes), hours
+    return _whole_price(plan, quotes), hours
 
 
 def rental_name(run: str, number: int) -> str:

@@ -13,6 +13,7 @@ from nephoscope.core.errors import PlanError
 from nephoscope.core.model import Setting
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.groups import Group, Work
+from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 PLATFORM = ".platform"
 """The condition that makes a host anew; whatever ran on it is gone."""
@@ -30,14 +31,36 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
     }
     if _renews(plan):
         names |= _used(settings)
+    _refuse_reboots(plan, settings)
     for wanted in plan.targets:
-        if wanted.name in names and not (wanted.in_plan_lab and plan.lab is not None):
+        can_boot = wanted.in_plan_lab and plan.lab is not None
+        if wanted.name in names and not (can_boot or isinstance(wanted, RentedRecord)):
             where = "design.nest" if _renews(plan) else HOST_BOOT
             raise PlanError(
                 f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "
                 "from here: only hosts of the plan's own lab can.",
                 "Give the plan `lab:` and targets of kind lab, or leave it out.",
             )
+
+
+def _refuse_reboots(plan: Plan, settings: Sequence[Setting]) -> None:
+    """PlanError for rented machines that would be booted and not made anew."""
+    rented = {target.name for target in plan.targets if isinstance(target, RentedRecord)}
+    booted = {
+        name
+        for setting in settings
+        if setting.benchmark == HOST_BOOT and setting.params.get("level", BOOT) == BOOT
+        for name in setting.targets
+    }
+    nest = plan.design.nest
+    if nest is not None and nest.boot > 1:
+        booted |= rented
+    if unable := sorted(rented & booted):
+        raise PlanError(
+            f"'{unable[0]}' is rented, and a rented machine is made anew and not rebooted.",
+            f"Write `level: {INSTANCE}` for {HOST_BOOT}, or `instance` in place of `boot` in "
+            "`design.nest`.",
+        )
 
 
 def _renews(plan: Plan) -> bool:
