@@ -13,7 +13,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
@@ -137,7 +137,9 @@ class ToyCloud:
             self._write(made[-1])
         return made
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         self._call("list")
         self._check(region)
         shown = time.time() - self._lag_s

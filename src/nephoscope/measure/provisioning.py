@@ -152,7 +152,7 @@ def authorise(quote: Quote, hours: float | None, limit: SpendingLimit | None, sa
     if limit is None:
         raise UsageError(
             f"These machines are rented for {hourly}, and no spending limit is set.",
-            "Add `money: {limit: …}` to the plan.",
+            "Add `money: {limit: …}` to the plan, or give --money.",
         )
     if limit.currency != quote.currency:
         raise UsageError(

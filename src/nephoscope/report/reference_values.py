@@ -123,7 +123,7 @@ def _fingerprint(result: RunResult) -> Any:
     """Returns the fingerprint of the one machine of a run; None where there is no such machine."""
     targets = selection.target_names(result)
     known = result.fingerprints.get(targets[0]) if len(targets) == 1 else None
-    return known if known and not facts.is_simulated(known) else None
+    return known if known and facts.is_machine(known) else None
 
 
 def _cpus(known: Any) -> int:

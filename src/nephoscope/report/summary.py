@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -151,10 +151,20 @@ def _what_it_is(result: RunResult, targets: Sequence[str], description: str) -> 
     return f"{wording.named(names)} {more}"
 
 
+def _service(known: Mapping[str, Any]) -> str:
+    """Returns what a service is, as the end of a sentence."""
+    stated = {name: wording.clean(str(text)) for name, text in known.items() if text}
+    provider = f" of {stated['provider']}" if "provider" in stated else ""
+    region = f" in {stated['region']}" if "region" in stated else ""
+    return f"a service ({stated['product']}{provider}{region}) at {stated['url']}."
+
+
 def _description(known: Any) -> str:
     """Returns what a machine is, as the end of a sentence; '' without a fingerprint."""
     if not known:
         return ""
+    if (service := facts.service(known)) is not None:
+        return _service(service)
     cpus = facts.items(known, "topology.allowed_cpus") or facts.items(known, "topology.online_cpus")
     count = wording.plural(len(cpus), "CPU") if cpus else "an unknown number of CPUs"
     model = wording.clean(facts.text(known, "cpu.model") or "of an unknown model")

@@ -76,7 +76,7 @@ def findings(
         case = TargetEvidence(
             target=target,
             # What a simulated machine does not show is no riddle.
-            fingerprint=None if facts.is_simulated(known) else known,
+            fingerprint=known if facts.is_machine(known) else None,
             metrics=tuple(metric for metric in metrics if metric.target == target),
             trials=trials.get(target, TargetTrials()),
             parts=parts,

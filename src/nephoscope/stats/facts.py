@@ -61,6 +61,17 @@ def is_simulated(document: Any) -> bool:
     return isinstance(fact(document, "simulated"), Mapping)
 
 
+def is_machine(document: Any) -> bool:
+    """Returns whether it can describe a machine: neither a simulator nor a service."""
+    return not is_simulated(document) and service(document) is None
+
+
+def service(document: Any) -> Mapping[str, Any] | None:
+    """Returns what the plan said of a service; None of a machine."""
+    known = fact(document, "service")
+    return known if isinstance(known, Mapping) else None
+
+
 def cache_sizes(document: Any) -> dict[str, int]:
     """Bytes of one instance of the data or unified caches by level: {'L1': 32768, …}.
 

@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.contract.toy_cloud import SETTINGS, ToyCloud, spec
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.intents import RentalFolder
+from nephoscope.measure.cloud.login_network import login_network
 from nephoscope.measure.cloud.model import (
     KeyPairRequest,
     Kind,
@@ -27,7 +28,7 @@ from nephoscope.measure.cloud.model import (
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudTraits
-from nephoscope.measure.cloud.rental import Rental, Rentals, login_network
+from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
 from nephoscope.measure.provisioning import SpendingLimit, create_within
@@ -172,8 +173,10 @@ def test_a_machine_that_fails_is_replaced(tmp_path: Path, cloud: ToyCloud) -> No
     class Failing(ToyCloud):
         failed = 0
 
-        def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
-            found = list(super().resources(region, run))
+        def resources(
+            self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+        ) -> Sequence[Resource]:
+            found = list(super().resources(region, run, kinds))
             first = min((one.id for one in found if one.kind is Kind.MACHINE), default="")
             self.first = getattr(self, "first", first) or first
             return [
@@ -225,10 +228,12 @@ def test_what_stays_is_named_with_the_clouds_words(tmp_path: Path, cloud: ToyClo
         def delete(self, resource: Resource) -> None:
             raise CloudError(Cause.IN_USE, "toy: it is in use.")
 
-        def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+        def resources(
+            self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+        ) -> Sequence[Resource]:
             if region == "west":
                 raise CloudError(Cause.CREDENTIALS, "toy: the credentials have expired.")
-            return super().resources(region, run)
+            return super().resources(region, run, kinds)
 
     stubborn = Stubborn(tmp_path / "cloud")
     (made,) = make(CloudCalls(stubborn), KeyPairRequest("east", TAGS, "k"), folder(tmp_path))
@@ -296,5 +301,6 @@ def test_kills_at_drawn_moments_leave_nothing_after_a_sweep(
 def test_logins_are_let_in_from_the_controllers_own_address_only() -> None:
     assert login_network("", "http://127.0.0.1:8773") == "127.0.0.1/32"
     assert login_network("203.0.113.7", "") == "203.0.113.7/32"
+    assert login_network("", "", is_public=False).endswith("/32")
     with pytest.raises(UsageError, match="'home' is no network"):
         login_network("home", "")

@@ -177,7 +177,9 @@ def _check_ends(
             f"{client} is the client and also a server of the comparison.",
             "Take another host as the client, or omit --client: each target then serves itself.",
         )
-    if client is not None and not (spec.two_sided or any(map(mentions_server, values.values()))):
+    are_services = any(record.traits().is_service for record in options.targets(targets))
+    has_server = spec.two_sided or are_services or any(map(mentions_server, values.values()))
+    if client is not None and not has_server:
         texts = [param.id for param in spec.params if param.type == "text"]
         hint = "Omit --client."
         if any(name in texts for name in ADDRESS_PARAMETERS):

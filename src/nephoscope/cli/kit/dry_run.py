@@ -265,7 +265,7 @@ def _range(least: object, most: object) -> str:
 
 
 def _without_price(plan: Plan) -> str:
-    names = [target.name for target in plan.targets if target.per_hour is None]
+    names = [target.name for target in plan.targets if not target.is_priced]
     return f"; without {', '.join(names)}, which no `per_hour` is given for" if names else ""
 
 

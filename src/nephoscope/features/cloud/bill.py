@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +31,7 @@ class BilledRental:
     name: str
     currency: str
     billed: float = 0.0
-    by_service: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    by_service: dict[str, float] = field(default_factory=dict)
     rows: int = 0
     first: str = ""
     last: str = ""
@@ -68,7 +68,8 @@ def read(file: Path, ended: Sequence[EndedRental]) -> Bill:
             )
         day = row["ChargePeriodStart"][:10]
         entry.billed += cost
-        entry.by_service[row["ServiceCategory"] or "other"] += cost
+        service = row["ServiceCategory"] or "other"
+        entry.by_service[service] = entry.by_service.get(service, 0.0) + cost
         entry.rows += 1
         entry.first, entry.last = min(entry.first or day, day), max(entry.last, day)
     if not rentals:

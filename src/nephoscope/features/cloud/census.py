@@ -26,6 +26,7 @@ from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Entry, Money, RepeatChange
 from nephoscope.measure.runs.rented_environment import RentedEnvironment
+from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.targets.kinds.record import as_name
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun
@@ -274,7 +275,7 @@ class _Wave:
             {entry.name: self._cpus.get(entry.type[0], 1) for entry in batch},
         )
         launch = Entry(
-            benchmark=HOST_BOOT, params={"level": "instance"}, repeat=RepeatChange(min=1, max=1)
+            benchmark=HOST_BOOT, params={"level": LAUNCH}, repeat=RepeatChange(min=1, max=1)
         )
         money = None
         if spec.money is not None:

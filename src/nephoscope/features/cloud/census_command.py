@@ -21,6 +21,7 @@ from nephoscope.features.cloud.choice import (
     opened,
     words_of,
 )
+from nephoscope.features.cloud.command import cloud
 
 if TYPE_CHECKING:
     from nephoscope.features.cloud.census import CensusSpec
@@ -82,6 +83,7 @@ class _CensusArguments:
 
 
 @command(
+    cloud,
     prints=Document("cloud_census", ".features.cloud.census_records:CloudCensus"),
     requests=Excluded("rents machines"),
 )

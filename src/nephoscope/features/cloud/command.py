@@ -16,9 +16,7 @@ from nephoscope.cli.kit.options import argument, flag, option
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
-from nephoscope.features.cloud.census_command import census
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
-from nephoscope.features.cloud.pick_command import pick
 from nephoscope.features.cloud.records import (
     CloudBill,
     CloudCheck,
@@ -115,7 +113,7 @@ class _UpArguments:
 
 @command(cloud, prints=Document("rented_machines", RentedMachines), requests=Excluded("rents"))
 def up(args: _UpArguments) -> None:
-    """Rent machines that stay until `cloud down`, or until their time ends.
+    """Rent machines that stay until `cloud down`.
 
     All or none: after a failure everything is removed again. Each is reached with a key of its own
     and a host key that was made here.
@@ -374,16 +372,17 @@ class _BillArguments:
 
 @command(cloud, prints=Document("cloud_bill", CloudBill), requests=Excluded("reads a local file"))
 def bill(args: _BillArguments) -> None:
-    """Print what rentals really cost, from a bill in the FOCUS format, beside the quotes."""
+    """Print what rentals cost by a bill in the FOCUS format.
+
+    The quotes of rentals that this machine made stand beside it.
+    """
     from nephoscope.features.cloud import bill as billing
     from nephoscope.measure.cloud import ended_rentals
 
     result = billing.read(args.file, ended_rentals.read())
     if args.as_json:
-        rows = [
-            {**asdict(rental), "by_service": dict(rental.by_service)} for rental in result.rentals
-        ]
-        output.document(CloudBill(tuple(rows), dict(result.left_out)))
+        rows = tuple(asdict(rental) for rental in result.rentals)
+        output.document(CloudBill(rows, dict(result.left_out)))
         return
     total = sum(rental.billed for rental in result.rentals)
     currency = result.rentals[0].currency
@@ -421,14 +420,10 @@ class _PolicyArguments:
 
 @command(cloud)
 def policy(args: _PolicyArguments) -> None:
-    """Print the permissions that renting needs, as the provider's policy document."""
+    """Print the permissions that renting needs."""
     from nephoscope.measure.cloud.providers import policy_of
 
     output.say(json.dumps(policy_of(args.provider), indent=2))
-
-
-for _measuring in (census, pick):
-    cloud.add_command(_measuring)
 
 
 def _resource(resource: Resource) -> dict[str, Any]:

@@ -5,5 +5,7 @@ from __future__ import annotations
 from nephoscope.results.feature import Feature
 
 CLOUD = Feature(
-    "cloud", needs=("census", "platforms"), commands=(".features.cloud.command:cloud",)
+    "cloud",
+    needs=("census", "cost", "platforms"),
+    commands=(".features.cloud.commands:cloud",),
 )

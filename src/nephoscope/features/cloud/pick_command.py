@@ -23,6 +23,7 @@ from nephoscope.features.cloud.choice import (
     carried_out,
     opened,
 )
+from nephoscope.features.cloud.command import cloud
 
 if TYPE_CHECKING:
     from nephoscope.features.cloud.picking import Search, SpeedMix
@@ -111,6 +112,7 @@ class _PickArguments:
 
 
 @command(
+    cloud,
     prints=Document("picked_machine", ".features.cloud.pick_records:PickedMachine"),
     requests=Excluded("rents machines"),
 )

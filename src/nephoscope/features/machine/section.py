@@ -21,7 +21,7 @@ def build(result: RunResult) -> Section | None:
     """A table of facts for each different machine, then its mitigations and what it hides."""
     targets = selection.target_names(result)
     blocks: list[Block] = []
-    real = [target for target in targets if not facts.is_simulated(result.fingerprints.get(target))]
+    real = [target for target in targets if facts.is_machine(result.fingerprints.get(target))]
     alike = group_by(real, lambda target: _identity(result.fingerprints.get(target)))
     for names in alike.values():
         if len(targets) > 1:

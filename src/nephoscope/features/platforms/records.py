@@ -11,7 +11,9 @@ MARKS = ("output", "kernel", "userland", "reachable")
 """Marks of a boot in order, as `nephoscope.measure.lab.boot.BootTimes.marks` names them."""
 
 LAUNCH_MARKS = ("answer", "running", "reachable")
-"""Marks of the launch of a rented machine in order; `reachable` is the first login."""
+"""Marks of the launch of a rented machine in order; `reachable` is the first login.
+
+The start of the kernel has no place among them: it may come before or after `running`."""
 
 
 @dataclass(frozen=True, slots=True)

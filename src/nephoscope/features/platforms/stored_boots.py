@@ -19,19 +19,16 @@ from nephoscope.features.platforms.records import (
 from nephoscope.report import wording
 from nephoscope.results.run_data import RunData
 
-_SEGMENTS = {
-    "boot_request_ns": "kernel",
-    "boot_kernel_ns": "userland",
-    "boot_answer_ns": "answer",
-    "boot_running_ns": "running",
-}
+_SEGMENTS = {"boot_request_ns": "kernel", "boot_kernel_ns": "userland"}
 """Metric -> mark at its end; each begins where the one before it ends."""
+_MARKS = {"boot_answer_ns": "answer", "boot_running_ns": "running"}
+"""Metric -> mark since the request; of a rented machine."""
 _WHOLE = "boot_reachable_ns"
 
 
 def analyse(data: RunData) -> StoredBoots | None:
-    """Returns the boots of each target and level, and the launches of each type and zone of rented
-    machines; None where a run has none."""
+    """Returns the boots of each target and level, and the launches of rented machines by type and
+    zone, and by image where those vary; None where a run has none."""
     groups: dict[tuple[str, str], dict[str, MetricResult]] = {}
     for line in data.metrics:
         if line.benchmark == HOST_BOOT:
@@ -56,12 +53,15 @@ def analyse(data: RunData) -> StoredBoots | None:
 
 
 def launched_kinds(rented: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the type and zone of each rented target, as the name of its launches.
+    """Returns the type and zone of each rented target as the name of its launches, with the image
+    where several were rented.
 
     rented: of a manifest.
     """
+    images = {machine.get("image", "") for machine in rented.values()}
     return {
         target: f"{machine.get('type', '')} in {machine.get('zone') or machine.get('region', '')}"
+        + (f", {machine.get('image', '')}" if len(images) > 1 else "")
         for target, machine in rented.items()
     }
 
@@ -88,7 +88,8 @@ def _segments_of(lines: Mapping[str, MetricResult], number: int) -> dict[str, fl
 
 def boot_of(target: str, number: int, values: Mapping[str, float]) -> Boot:
     """Returns a boot from its metrics in ns; a segment without the one before it has no mark."""
-    marks, at = {}, 0.0
+    marks = {mark: round(values[metric]) for metric, mark in _MARKS.items() if metric in values}
+    at = 0.0
     for metric, mark in _SEGMENTS.items():
         if metric in values and (metric != "boot_kernel_ns" or "kernel" in marks):
             at += values[metric]

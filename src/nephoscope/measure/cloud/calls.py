@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from nephoscope.core.tasks import in_thread
 from nephoscope.measure.cloud.intents import RentalFolder
-from nephoscope.measure.cloud.model import Kind, MachineRequest, Request, Resource, State
+from nephoscope.measure.cloud.model import Kind, Machine, MachineRequest, Request, Resource, State
 from nephoscope.measure.cloud.provider import Cause, CloudError, Provider
 from nephoscope.measure.provisioning import Say
 
@@ -92,6 +92,12 @@ class CloudCalls:
         """Returns what of ours a region has, but for what is GONE."""
         resources = await self.repeat(lambda: self.provider.resources(region, run))
         return [resource for resource in resources if resource.state is not State.GONE]
+
+    async def machines(self, region: str, run: str) -> Sequence[Machine]:
+        """Returns the machines of a rental in a region, those that are GONE among them."""
+        only = (Kind.MACHINE,)
+        resources = await self.repeat(lambda: self.provider.resources(region, run, only))
+        return [resource for resource in resources if isinstance(resource, Machine)]
 
     async def make(self, request: Request, folder: RentalFolder) -> Sequence[Resource]:
         """Makes what is asked for, once, whatever becomes of the answers.

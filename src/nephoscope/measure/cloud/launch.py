@@ -22,19 +22,23 @@ from nephoscope.measure.targets import kinds
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
 
-_POLL_S, _TRY_S, _RETRY_S = 1.0, 20.0, 1.0
+POLL_S, _TRY_S, _RETRY_S = 1.0, 20.0, 1.0
 _TOO_FEW = (Cause.QUOTA, Cause.CAPACITY)
 _ENDED = (State.FAILED, State.STOPPING, State.STOPPED, State.LEAVING, State.GONE)
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchTimes:
-    """When a machine was ready, in seconds since the call that made it: the cloud's answer, the
-    first listing that shows it as running (listed once a second), the first login."""
+    """Seconds from the call that made a machine: to its answer, until the list showed the machine
+    running, and to the first login, after which the probe was there.
 
+    began: of the call, in seconds of the monotonic clock. The list is read once a second.
+    """
+
+    began: float
     answer_s: float
     running_s: float
-    login_s: float
+    ready_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +50,25 @@ class Launched:
     times: LaunchTimes
 
 
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Fewer machines of a group than were asked for. cause: why the cloud granted too few; None
+    where it granted them and they failed or never answered."""
+
+    group: str
+    missing: int
+    cause: Cause | None
+    reason: str
+
+
 class Launch:
     """The launch of one group. request: for all of its machines, but for their number."""
 
     def __init__(self, spec: RentalSpec, group: MachineGroup, request: MachineRequest) -> None:
         self._spec, self.group, self._request = spec, group, request
         self.reasons: list[str] = []
-        self.cause: Cause | None = None
-        """Why the cloud granted too few, where fewer are accepted."""
+        self.shortfall: Shortfall | None = None
+        """None until `run` has returned, and where it returned all."""
 
     async def run(
         self, calls: CloudCalls, folder: RentalFolder, host_key: str, say: Say
@@ -66,6 +81,7 @@ class Launch:
         group = self.group
         least = group.count if group.at_least is None else group.at_least
         ready: list[Launched] = []
+        cause: Cause | None = None
         for attempt in range(1 + self._spec.replace):
             missing = group.count - len(ready)
             hedge = group.hedge if attempt == 0 else 0
@@ -81,7 +97,7 @@ class Launch:
             except CloudError as error:
                 if least or error.cause not in _TOO_FEW:
                     raise
-                self.cause = error.cause
+                cause = error.cause
                 self.reasons.append(error.message.rstrip("."))
                 break
             answer_s = time.monotonic() - began
@@ -93,13 +109,15 @@ class Launch:
             if len(ready) >= group.count:
                 break
             say(f"{group.name}: {'; '.join(following.reasons) or 'too few were granted'}")
+        why = "; ".join(dict.fromkeys(self.reasons)) or "the cloud granted no more"
         if len(ready) < least:
-            why = "; ".join(dict.fromkeys(self.reasons)) or "the cloud granted no more"
             raise RunFailed(
                 f"{len(ready)} of {plural(group.count, 'machine')} of group {group.name} became "
                 f"ready, and at least {least} are needed: {why}.",
                 "Try another zone, type or market, or give them more time with `boot`.",
             )
+        if (missing := group.count - len(ready)) > 0:
+            self.shortfall = Shortfall(group.name, missing, cause, why)
         return {
             name: replace(entry, target=entry.target.model_copy(update={"name": name}))
             for name, entry in zip(group.hosts(), ready[: group.count], strict=False)
@@ -147,16 +165,16 @@ class Following:
 
     async def _pause(self) -> None:
         if self._contacts:
-            await asyncio.wait(self._contacts.values(), timeout=_POLL_S)
+            await asyncio.wait(self._contacts.values(), timeout=POLL_S)
         else:
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(POLL_S)
 
     async def _poll(self, waiting: dict[str, Machine]) -> None:
         """Moves machines that run from `waiting` to their first contact."""
         if not waiting:
             return
-        resources = await self._calls.list(self._request.region, self._request.tags.run)
-        listed = {entry.id: entry for entry in resources if isinstance(entry, Machine)}
+        machines = await self._calls.machines(self._request.region, self._request.tags.run)
+        listed = {entry.id: entry for entry in machines if entry.state is not State.GONE}
         for id_ in list(waiting):
             entry = listed.get(id_)
             if entry is None:
@@ -217,8 +235,9 @@ class Following:
                     await target.close()
             await asyncio.sleep(_RETRY_S)
             try_s = min(2 * try_s, max(_TRY_S, self._until - time.monotonic()))
-        login_s = time.monotonic() - self._began
-        return Launched(machine, record, LaunchTimes(self._answer_s, running_s, login_s))
+        ready_s = time.monotonic() - self._began
+        times = LaunchTimes(self._began, self._answer_s, running_s, ready_s)
+        return Launched(machine, record, times)
 
 
 def target_of(name: str, machine: Machine, folder: RentalFolder) -> TargetRecord:

@@ -8,7 +8,7 @@ all. Methods block; they are called in threads, several at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Protocol
@@ -87,6 +87,8 @@ class CloudTraits:
     per_second: float = 5.0
     user_data: bool = True
     shutdown: str = "stopped"
+    is_public: bool = True
+    """It sees the address that this machine has on the Internet, not its own behind a router."""
     rents: bool = True
     """Somebody has to pay; else an unknown price is no reason to refuse."""
 
@@ -135,9 +137,12 @@ class Provider(Protocol):
         tags from the first moment, or has a name that holds them.
         """
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """Returns every resource with our tags, of every kind in `traits.kinds`, in a region; of
-        one rental only, where `run` names one.
+        one rental only, where `run` names one. kinds: others may be left out, where that spares
+        calls; None for all.
 
         Those that are GONE may be in it. What outlives its machine (its volumes, addresses and
         network ports) is in it as a resource of its own.

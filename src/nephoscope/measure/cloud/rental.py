@@ -11,12 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from nephoscope.core.errors import RunFailed, UsageError, words_of
+from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, user_data
@@ -24,7 +22,15 @@ from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
 from nephoscope.measure.cloud.events import MachineEvent, events_between
 from nephoscope.measure.cloud.intents import RentalFolder, folders
-from nephoscope.measure.cloud.launch import Launch, Launched, LaunchTimes, request_of, target_of
+from nephoscope.measure.cloud.launch import (
+    Launch,
+    Launched,
+    LaunchTimes,
+    Shortfall,
+    request_of,
+    target_of,
+)
+from nephoscope.measure.cloud.login_network import login_network
 from nephoscope.measure.cloud.model import (
     KeyPairRequest,
     Kind,
@@ -34,7 +40,7 @@ from nephoscope.measure.cloud.model import (
     State,
     Tags,
 )
-from nephoscope.measure.cloud.provider import Cause, CloudSettings, Provider
+from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
 from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Quote, Say
@@ -44,20 +50,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
-    """Fewer machines of a group than were asked for. cause: why the cloud granted too few; None
-    where it granted them and they failed or never answered."""
-
-    group: str
-    missing: int
-    cause: Cause | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Rental:
-    """Machines that are rented and were reached. hosts: by name, as targets of plans. notes: on
-    machines that failed or never answered, also where another one replaced them."""
+    """Machines that are rented and were reached. hosts: by name, as targets of plans; times: of
+    their launches, none of a rental that was opened again. notes: on machines that failed or never
+    answered, also where another one replaced them."""
 
     name: str
     machines: Mapping[str, Machine]
@@ -69,8 +65,8 @@ class Rental:
 
     @property
     def boot_s(self) -> dict[str, float]:
-        """Returns the seconds from the call that made each machine to its first login."""
-        return {name: entry.login_s for name, entry in self.times.items()}
+        """Name -> seconds from the call to the first login."""
+        return {name: times.ready_s for name, times in self.times.items()}
 
 
 class Rentals:
@@ -163,7 +159,8 @@ class Rentals:
             if present := await self.calls.list(region, spec.name):
                 raise UsageError(
                     f"{present[0]} belongs to a rental named {spec.name} already.",
-                    f"Remove it with `nephoscope cloud sweep --run {spec.name}`.",
+                    f"Remove it with `nephoscope cloud sweep {self.settings.provider} --run "
+                    f"{spec.name}`.",
                 )
         keys = user_data.MachineKeys.generate()
         _write_private(folder.identity, keys.private + "\n")
@@ -174,7 +171,11 @@ class Rentals:
                 wanted = KeyPairRequest(region, tags, keys.public)
                 key_pairs[region] = (await self.calls.make(wanted, folder))[0].id
             if Kind.SECURITY_GROUP in kinds:
-                source = login_network(spec.login_from, self.settings.endpoint)
+                source = login_network(
+                    spec.login_from,
+                    self.settings.endpoint,
+                    is_public=self.provider.traits.is_public,
+                )
                 network = next(
                     (resource.network for resource in spec.groups if resource.region == region), ""
                 )
@@ -211,7 +212,7 @@ class Rentals:
             tags.expires_s,
             {name: made.times for name, made in machines.items()},
             tuple(f"{entry.group.name}: {why}." for entry in launches for why in entry.reasons),
-            tuple(_shortfalls(launches, parts)),
+            tuple(entry.shortfall for entry in launches if entry.shortfall is not None),
         )
 
     async def _remove_surplus(
@@ -220,8 +221,8 @@ class Rentals:
         """Removes machines of this rental that nobody counts: hedges, replaced, made twice."""
         wanted = {made.machine.id for made in machines.values()}
         for region in {group.region for group in spec.groups}:
-            for resource in await self.calls.list(region, spec.name):
-                if resource.kind is Kind.MACHINE and resource.id not in wanted:
+            for resource in await self.calls.machines(region, spec.name):
+                if resource.state is not State.GONE and resource.id not in wanted:
                     folder.note("delete", resource.kind, region, ids=[resource.id])
                     say(f"{resource} is not needed and is removed.")
                     await self.calls.repeat(partial(self.provider.delete, resource))
@@ -231,7 +232,9 @@ class Rentals:
         say(f"Removing what was made of {folder.name}.")
         try:
             swept = await self._sweep(folder, say)
-            swept.require_clean(f"nephoscope cloud sweep --run {folder.name}")
+            swept.require_clean(
+                f"nephoscope cloud sweep {self.settings.provider} --run {folder.name}"
+            )
         except RunFailed as failed:
             raise RunFailed(f"{error} And: {failed.message}", failed.hint) from error
         folder.remove()
@@ -286,8 +289,8 @@ class Rentals:
         names = {machine.id: name for name, machine in rental.machines.items()}
         listed: dict[str, Machine] = {}
         for region in sorted({machine.region for machine in rental.machines.values()}):
-            for resource in await self.calls.list(region, rental.name):
-                if isinstance(resource, Machine) and resource.id in names:
+            for resource in await self.calls.machines(region, rental.name):
+                if resource.id in names:
                     listed[names[resource.id]] = resource
         happened = tuple(events_between(rental.machines, listed))
         machines = {
@@ -340,15 +343,6 @@ class Rentals:
         )
 
 
-def _shortfalls(
-    launches: Sequence[Launch], parts: Sequence[Mapping[str, Launched]]
-) -> Iterable[Shortfall]:
-    for launch, made in zip(launches, parts, strict=True):
-        if (missing := launch.group.count - len(made)) > 0:
-            why = "; ".join(dict.fromkeys(launch.reasons)) or "the cloud granted no more"
-            yield Shortfall(launch.group.name, missing, launch.cause, why)
-
-
 def own_name() -> str:
     """Returns the owner of what this user rents from this machine, a word for tags."""
     text = f"{getpass.getuser()}-{socket.gethostname()}".lower()
@@ -395,44 +389,6 @@ def _provisioned(
     left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
     expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
     return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
-
-
-def login_network(text: str, endpoint: str) -> str:
-    """Returns the network that may log in, as CIDR; by default this machine's own address.
-
-    Raises UsageError where the cloud would see another address than this machine's own.
-    """
-    if text:
-        try:
-            return str(ip_network(text, strict=False))
-        except ValueError:
-            raise UsageError(
-                f"'{text}' is no network.", "Write an address such as 203.0.113.7/32."
-            ) from None
-    # The address of a cloud whose endpoint is not given is public; nothing is sent to this one.
-    address = ip_address(_own_address_toward(urlsplit(endpoint).hostname or "1.1.1.1"))
-    if endpoint or address.is_global:
-        return f"{address}/{address.max_prefixlen}"
-    raise UsageError(
-        f"This machine's own address {address} is private, so the cloud sees another one.",
-        "Give the public address as --login-from ADDRESS/32.",
-    )
-
-
-def _own_address_toward(host: str) -> str:
-    """Returns the local address of packets to a host; connecting a datagram socket sends none."""
-    try:
-        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
-            host, 443, type=socket.SOCK_DGRAM
-        )
-        with socket.socket(family, kind, protocol) as own:
-            own.connect(address)
-            return str(own.getsockname()[0])
-    except OSError as error:
-        raise UsageError(
-            f"This machine has no way to {host}: {words_of(error)}.",
-            "Check the endpoint and the network.",
-        ) from None
 
 
 def _write_private(path: Path, text: str) -> None:

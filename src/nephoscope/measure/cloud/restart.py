@@ -76,10 +76,8 @@ async def _until(rentals: Rentals, rental: Rental, machine: Machine, state: Stat
     minutes, or when it is gone."""
     until, back_off = time.monotonic() + BOOT_S, BackOff()
     while True:
-        resources = await rentals.calls.list(machine.region, rental.name)
-        listed = [
-            entry for entry in resources if isinstance(entry, Machine) and entry.id == machine.id
-        ]
+        machines = await rentals.calls.machines(machine.region, rental.name)
+        listed = [entry for entry in machines if entry.id == machine.id]
         if listed and listed[0].state is state:
             return listed[0]
         if time.monotonic() >= until or (listed and listed[0].state is State.FAILED):

@@ -31,10 +31,11 @@ class BootTimes:
 
     kernel: the first line of its kernel; userland: the first line of its init; reachable: the first
     answer from inside (the greeting of its ssh server; of a bare host or container, the end of a
-    first program); output: the first output of its program, where that is neither of the lines;
-    answer, running: of a rented machine, the cloud's answer and its first list that shows it
-    running. reasons: segment -> why it is None. resolution_ns: by how much a mark may have been
-    seen late: the longest time for which nobody looked before one was found.
+    first program); output: the first output of its program, where that is neither of the lines.
+    answer, running: of a rented machine, the answer of the cloud and its first list in which the
+    machine runs.
+    reasons: segment -> why it is None. resolution_ns: by how much a mark may have been seen late:
+    the longest time for which nobody looked before one was found.
     """
 
     kernel_ns: int | None

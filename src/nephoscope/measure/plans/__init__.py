@@ -21,6 +21,7 @@ from nephoscope.measure.plans.model import Plan as Plan
 from nephoscope.measure.plans.model import Repeat as Repeat
 from nephoscope.measure.plans.schema import plan_schema as plan_schema
 from nephoscope.measure.plans.server_address import with_server_address as with_server_address
+from nephoscope.measure.plans.server_address import with_service as with_service
 from nephoscope.measure.plans.side_effects import side_effects as side_effects
 from nephoscope.measure.plans.survey import census as census
 from nephoscope.measure.plans.survey import fit_to_machines as fit_to_machines

@@ -79,14 +79,14 @@ def _check_money(context: PlanContext) -> None:
         return
     if any(isinstance(target, RentedRecord) for target in plan.targets):
         return  # their cloud says what they cost, before they are rented
-    unpriced = [target.name for target in plan.targets if target.per_hour is None]
+    unpriced = [target.name for target in plan.targets if not target.is_priced]
     if unpriced and len(unpriced) < len(plan.targets):
         raise context.error(
             ("money",),
             f"no `per_hour` for {', '.join(unpriced)}, so the money spent would not be known.",
             "Give each target `per_hour`, 0 for what is free; or drop `money`.",
         )
-    if not any(target.per_hour for target in plan.targets):
+    if not any(target.costs for target in plan.targets):
         raise context.error(
             ("money",),
             "no target says what an hour of it costs, so the limit bounds nothing.",
@@ -137,12 +137,12 @@ def _check_nest(context: PlanContext) -> None:
         if is_given:
             message = "`design.nest` sets the number of rounds, so `repeat` has no effect."
             raise context.error(at, message, "Keep one of the two.")
-    fixed = [target.name for target in plan.targets if not target.topology_host]
+    fixed = [target.name for target in plan.targets if not target.boots_as]
     if fixed and nest.boots > 1:
         raise context.error(
             loc,
             f"only hosts of a lab are made anew or booted, and '{fixed[0]}' is none.",
-            "Drop `instance` and `boot`, or measure lab hosts.",
+            "Drop `instance` and `boot`, or measure lab hosts; rented machines are made anew.",
         )
     if nest.total > limits.ROUNDS:
         raise context.error(

@@ -93,6 +93,10 @@ class PlanContext:
             if not target.roles or any(role in roles for role in target.roles)
         )
 
+    def services(self) -> tuple[str, ...]:
+        """Returns the targets on which no program can be started."""
+        return tuple(target.name for target in self.plan.targets if target.traits().is_service)
+
     def resolve_roles(self, names: Sequence[str], loc: Loc) -> tuple[str, ...]:
         """Returns the targets that names and roles stand for, in the plan's order, each once."""
         chosen = {target for name in names for target in self._resolve(name, loc)}

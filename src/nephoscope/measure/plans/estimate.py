@@ -21,6 +21,7 @@ from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.plans.design.baselines import Pair
 from nephoscope.measure.plans.design.order import baseline_of
 from nephoscope.measure.plans.model import Plan
+from nephoscope.measure.plans.service_use import Use, use_of
 from nephoscope.measure.targets.kinds import KINDS
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
@@ -54,6 +55,7 @@ class RunEstimate:
     settings: setting index -> time of one trial. least, most: of trials, warm-up included.
     round_s: one round of all alternatives. least_s, most_s: until the least, or the greatest
     number of repetitions. money_*: in `currency`; None where no target has a price.
+    money_used_least: of money_least, what requests to services and their transfer cost.
     """
 
     settings: Mapping[int, TrialTime]
@@ -65,6 +67,7 @@ class RunEstimate:
     round_s: float
     least_s: float
     most_s: float
+    money_used_least: float
     money_least: float | None
     money_most: float | None
     currency: str
@@ -140,7 +143,8 @@ def estimate(
     most_s = _side_by_side(plan, targets, settings, times, most) + boots_s
     if plan.budget_s is not None:
         least_s, most_s = min(least_s, plan.budget_s), min(most_s, plan.budget_s)
-    priced = any(target.per_hour is not None for target in plan.targets)
+    priced = any(target.is_priced for target in plan.targets)
+    use = use_of(plan, settings, catalog.benchmark)
     once = _trials(plan, settings, dict.fromkeys(rounds, 1), {})
     return RunEstimate(
         settings=times,
@@ -152,10 +156,15 @@ def estimate(
         round_s=_side_by_side(plan, targets, settings, times, once),
         least_s=least_s,
         most_s=most_s,
-        money_least=money_spent(plan, least_s) if priced else None,
-        money_most=money_spent(plan, most_s) if priced else None,
+        money_used_least=_used(use, least),
+        money_least=money_spent(plan, least_s) + _used(use, least) if priced else None,
+        money_most=money_spent(plan, most_s) + _used(use, most) if priced else None,
         currency=plan.money.currency if plan.money else "USD",
     )
+
+
+def _used(use: Use, trials: Mapping[Pair, int]) -> float:
+    return sum(cost * trials[pair] for pair, cost in use.items())
 
 
 def money_spent(plan: Plan, seconds: float) -> float:
@@ -189,10 +198,12 @@ def refuse_too_long(plan: Plan, estimated: RunEstimate, place: Place = lambda _:
         and estimated.money_least > money.limit
     ):
         hourly = money_spent(plan, 3600)
+        used = estimated.money_used_least
+        use = f", and {used:.2f} {money.currency} for requests and transfer" if used > 0 else ""
         raise PlanError(
             f"{place(('money', 'limit'))}the least schedule costs {estimated.money_least:.2f} "
             f"{money.currency}, more than the limit of {money.limit:g}: "
-            f"{long_time(estimated.least_s)} x {hourly:g} {money.currency} an hour.",
+            f"{long_time(estimated.least_s)} x {hourly:g} {money.currency} an hour{use}.",
             "Raise the limit, or measure less.",
         )
 

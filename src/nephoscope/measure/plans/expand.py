@@ -25,6 +25,7 @@ from nephoscope.measure.plans.factors.lab import apply_conditions
 from nephoscope.measure.plans.factors.of_plan import bind_entry_factors, bind_plan_factors
 from nephoscope.measure.plans.model import Entry, Plan
 from nephoscope.measure.plans.participants import Participants, resolve_participants
+from nephoscope.measure.plans.service_use import use_of
 
 ARMS = ("a", "b")
 
@@ -64,7 +65,7 @@ def check_all(plan: Plan, catalog: Catalog, place: Place) -> Plan:
     with errors.of_part():
         bind_plan_factors(context)
     errors.report()
-    expand(plan, catalog, place)
+    use_of(plan, expand(plan, catalog, place), catalog.benchmark, place)
     return plan
 
 

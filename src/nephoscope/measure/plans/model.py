@@ -141,7 +141,8 @@ class Entry(Record):
         default="",
         description="Name or role of the target that runs the client, while each target of `on` "
         "serves in its turn and is what the results are of. Of a benchmark that loads a running "
-        "service, `{server}` in a text parameter stands for the address of that target.",
+        "service, `{server}` in a text parameter stands for the address of that target, and "
+        "`{url}` for the URL of a target of kind service.",
     )
     served_by: Names = Field(
         default=(),

@@ -15,8 +15,15 @@ from nephoscope.measure.plans.context import AGGRESSOR, DEFAULT_ROLES, SERVER, P
 from nephoscope.measure.plans.factors import lab
 from nephoscope.measure.plans.factors.bound import NONE
 from nephoscope.measure.plans.model import BackgroundEntry, Entry, HookEntry
-from nephoscope.measure.plans.server_address import SERVER_ADDRESS, mentions_server
+from nephoscope.measure.plans.server_address import (
+    AUTHORISED,
+    SERVER_ADDRESS,
+    SERVICE_URL,
+    mentions_server,
+    service_params,
+)
 from nephoscope.measure.targets.kinds.record import why_unreachable
+from nephoscope.measure.targets.kinds.service import ServiceRecord
 
 DURATION = "duration_ns"
 """The parameter with which a load runs until it is stopped: 0."""
@@ -104,6 +111,8 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
     on = context.resolve_roles(entry.on, (*loc, "on")) if entry.on else ()
     if not entry.on:
         on = tuple(name for name in context.default_targets(roles) if name != client)
+    if not on and not client:
+        _check_targets(context, spec, context.services(), loc)
     if not on:
         holders = "each other target" if client else "each"
         raise context.error(
@@ -121,7 +130,12 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
                 f"there is no background '{name}'{did_you_mean(name, loads)}.",
                 choices("The plan has", loads, "The plan has no `backgrounds`; add one."),
             )
-    wants_peer = spec.wants_peer({*entry.params, *entry.factors})
+    services = [target for target in context.plan.targets if isinstance(target, ServiceRecord)]
+    measured = [target for target in services if target.name in on]
+    if client and measured:
+        _check_services(context, entry, spec, measured, loc)
+    filled = {name for target in measured for name in service_params(spec, target)}
+    wants_peer = spec.wants_peer({*entry.params, *entry.factors, *filled})
     if client:
         return _served(context, entry, spec, on, client, loc, wants_peer)
     return Ends(on, _peer(context, entry.peer, spec, on, loc, wants_peer))
@@ -147,15 +161,16 @@ def _served(
             f"servers that run together would share the client '{client}'.",
             "Drop `together`, or give each server a client of its own: `peer: self`.",
         )
-    serves = wants_peer or (spec.two_sided and not spec.needs_peer)
-    if not serves and not any(map(mentions_server, _values(entry))):
+    targets = {target.name: target for target in context.plan.targets}
+    are_services = any(targets[name].traits().is_service for name in on)
+    serves = not are_services and (wants_peer or (spec.two_sided and not spec.needs_peer))
+    if not (serves or are_services or any(map(mentions_server, _values(entry)))):
         raise context.error(
             at,
             f"{spec.id} has one side here, so a client has no server to measure.",
             f"Drop `client`; or write {SERVER_ADDRESS} in a parameter, where the address of a "
             "running service stands.",
         )
-    targets = {target.name: target for target in context.plan.targets}
     for name in on:
         if targets[name].traits().place == targets[client].traits().place:
             problem = f"the client '{client}' and the server '{name}' are the same machine."
@@ -172,6 +187,48 @@ def _served(
             message = f"'{client}' cannot reach '{name}': {reason}."
             raise context.error(at, message, "Choose targets that share a network.")
     return Ends(on, SELF if serves else "", client)
+
+
+def _check_services(
+    context: PlanContext,
+    entry: Entry,
+    spec: BenchmarkSpec,
+    services: Sequence[ServiceRecord],
+    loc: Loc,
+) -> None:
+    """PlanError when the benchmark cannot measure a service, or may not."""
+    machines = [name for name in entry.on if name not in {service.name for service in services}]
+    values = _values(entry)
+    if machines and any(mentions_server(value, (SERVICE_URL,)) for value in values):
+        message = f"'{machines[0]}' is no service, so {SERVICE_URL} stands for nothing there."
+        raise context.error((*loc, "on"), message, "Measure the two in entries of their own.")
+    for service in services:
+        filled = service_params(spec, service)
+        if spec.wants_peer({*entry.params, *entry.factors, *filled}) or (
+            spec.two_sided and not filled
+        ):
+            raise context.error(
+                (*loc, "benchmark"),
+                f"{spec.id} starts the server that it measures, and '{service.name}' is a service, "
+                "on which no program can be started.",
+                "Take http.load, kv.load, storage.transfer or net.rtt.",
+            )
+        placeholders = (SERVER_ADDRESS, SERVICE_URL)
+        if not filled and not any(mentions_server(value, placeholders) for value in values):
+            raise context.error(
+                (*loc, "benchmark"),
+                f"{spec.id} has no parameter that the address {service.url} of '{service.name}' "
+                "would fill.",
+                f"Take a benchmark of a {service.product}, or write {SERVICE_URL} in a parameter.",
+            )
+        owned = entry.params.get(AUTHORISED, ())
+        if not service.may_be_loaded(tuple(owned) if isinstance(owned, list | tuple) else ()):
+            index = context.plan.targets.index(service)
+            raise context.error(
+                ("targets", index, "url"),
+                f"{service.host} is not this machine, and load could disturb its owner.",
+                f"If it is yours, add `authorised_hosts: [{service.host}]` to '{service.name}'.",
+            )
 
 
 def _values(entry: Entry) -> list[Any]:
@@ -214,6 +271,9 @@ def _peer(
     if on == (server,):
         return SELF
     targets = {target.name: target for target in context.plan.targets}
+    if targets[server].traits().is_service:
+        message, hint = targets[server].unanswered(spec) or ("", "")
+        raise context.error(at, message, hint)
     for name in on:
         reason = why_unreachable(targets[name], targets[server])
         if reason:
@@ -312,5 +372,12 @@ def _hooks(context: PlanContext, key: str, entries: Sequence[HookEntry]) -> tupl
             )
         params = context.convert_all(spec, hook.params, (*loc, "params"))
         on = context.resolve_roles(hook.on, (*loc, "on")) if hook.on else ("",)
+        services = context.services()
+        if unable := [name for name in (on if hook.on else services) if name in services]:
+            raise context.error(
+                (*loc, "on") if hook.on else (*loc, "benchmark"),
+                f"'{unable[0]}' is a service, so {spec.id} cannot be started on it.",
+                "Name a machine: `on: NAME`.",
+            )
         hooks += [Hook(hook.benchmark, params, hook.timeout_s, name) for name in on]
     return tuple(hooks)

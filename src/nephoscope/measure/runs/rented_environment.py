@@ -8,10 +8,12 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nephoscope import catalog
+from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.errors import (
     NephoscopeError,
     PlanError,
@@ -22,21 +24,23 @@ from nephoscope.core.errors import (
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together
 from nephoscope.measure.cloud.intents import RentalFolder
+from nephoscope.measure.cloud.launch import Shortfall
 from nephoscope.measure.cloud.model import Machine
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
-from nephoscope.measure.cloud.rental import Rental, Rentals, Shortfall
+from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
-from nephoscope.measure.plans import Plan
+from nephoscope.measure.lab.boot import BootTimes
+from nephoscope.measure.plans import Plan, estimate, expand
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
+from nephoscope.measure.runs.rented_boots import boot_times
+from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
+from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.store import StoredRun
-
-if TYPE_CHECKING:
-    from nephoscope.measure.lab.boot import BootTimes
 
 LEASE_S = 3600.0
 """How long machines live without a sign of the controller; renewed between trials."""
@@ -51,6 +55,7 @@ WITHOUT_BUDGET_H = 24.0
 @dataclass(slots=True)
 class _Rented:
     rentals: Rentals
+    spec: RentalSpec
     rental: Rental
     renewed_s: float
     events_s: float
@@ -82,6 +87,7 @@ class RentedEnvironment(Environment):
         self._plan, self._run, self._say = plan, run, say
         self._budget_s = budget_s(plan)
         money = plan.money
+        self._specs: list[tuple[Rentals, RentalSpec]] = []
         self._limit = (
             None
             if money is None
@@ -117,10 +123,11 @@ class RentedEnvironment(Environment):
             (rentals, await rentals.checked(spec))
             for rentals, (_, spec) in zip(opened, specs, strict=True)
         ]
-        quote = total_of([rentals.quote(spec) for rentals, spec in wanted])
+        quote = _whole_price(self._plan, [rentals.quote(spec) for rentals, spec in wanted])
         if quote is not None:
             hours = None if self._budget_s is None else wanted[0][1].hours
             authorise(quote, hours, self._limit, self._say)
+        self._specs = wanted
         self._quote, self._since = quote, time.monotonic()
         await together(*(self._rent(rentals, spec) for rentals, spec in wanted))
         if not any(rented.rental.machines for rented in self._rented):
@@ -151,7 +158,7 @@ class RentedEnvironment(Environment):
         hosts = plural(len(spec.groups), "machine")
         self._say(f"{hosts} of {rentals.settings.provider} rented as {spec.name}.")
         rental = await rentals.create(spec, say=self._say)
-        self._rented.append(_Rented(rentals, rental, time.monotonic(), time.monotonic()))
+        self._rented.append(_Rented(rentals, spec, rental, time.monotonic(), time.monotonic()))
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
         self.shortfalls += rental.shortfalls
@@ -167,28 +174,6 @@ class RentedEnvironment(Environment):
                 raise TargetError(f"{target.name} was not rented: {shortfall.reason}.")
         return target
 
-    async def renew(
-        self, host: str, level: str, conditions: Mapping[str, Any] | None = None
-    ) -> BootTimes | None:
-        """See `Environment.renew`: the launch itself, once for each machine of a run.
-
-        Raises PlanError for a second one.
-        """
-        from nephoscope.measure.lab.boot import BootTimes
-
-        for rented in self._rented:
-            times = rented.rental.times.get(host)
-            if times is not None and host not in self._launches:
-                self._launches.add(host)
-                answer_ns, running_ns, login_ns = (
-                    round(1e9 * at_s) for at_s in (times.answer_s, times.running_s, times.login_s)
-                )
-                return BootTimes(None, None, login_ns, answer_ns=answer_ns, running_ns=running_ns)
-        raise PlanError(
-            f"'{host}' is launched once in a run, which is its only boot.",
-            "Give `host.boot` the repetition {min: 1, max: 1}, and leave out `design.nest`.",
-        )
-
     async def apply(self, conditions: Mapping[str, Any]) -> frozenset[str]:
         """See `Environment.apply`: called before each trial, so that no trial is disturbed by a
         question to the cloud or the renewal of a lease."""
@@ -202,6 +187,37 @@ class RentedEnvironment(Environment):
                 except NephoscopeError as error:
                     self._say(f"The lease of {rented.rental.name} was not renewed: {error}")
         return await super().apply(conditions)
+
+    async def renew(
+        self, host: str, level: str, conditions: Mapping[str, Any] | None = None
+    ) -> BootTimes | None:
+        """See `Environment.renew`: the machine is removed, and rented anew in its own rental.
+
+        At level LAUNCH the launch by `up` counts, once. Raises PlanError for a second one.
+        """
+        if level == LAUNCH:
+            return await self._launch(host)
+        (spec,) = (spec for _, spec in self._specs if host in _hosts(spec))
+        for rented in [entry for entry in self._rented if entry.spec.name == spec.name]:
+            # Listed until it is gone: `down` removes what a failure leaves here.
+            await rented.rentals.remove(spec.name)
+            self._rented.remove(rented)
+        (rentals,) = (rentals for rentals, entry in self._specs if entry.name == spec.name)
+        await self._rent(rentals, spec)
+        self._run.update(rented=self._documents())
+        (rental,) = (entry.rental for entry in self._rented if entry.spec.name == spec.name)
+        return await boot_times(rental, host)
+
+    async def _launch(self, host: str) -> BootTimes:
+        for rented in self._rented:
+            if host in rented.rental.times and host not in self._launches:
+                times = await boot_times(rented.rental, host)
+                self._launches.add(host)
+                return times
+        raise PlanError(
+            f"'{host}' is launched once in a run, and `level: {LAUNCH}` records that one launch.",
+            f"Give {HOST_BOOT} the repetition {{min: 1, max: 1}} and the plan `warmup: 0`.",
+        )
 
     async def _report_events(self, rented: _Rented) -> None:
         """Says what happened to the machines since the last time."""
@@ -237,6 +253,7 @@ def machine_document(provider: str, machine: Machine) -> dict[str, str]:
         "region": machine.region,
         "zone": machine.zone,
         "type": machine.type,
+        "image": machine.image,
         "host": machine.host,
     }
 
@@ -249,22 +266,25 @@ def rental_specs(
     at_least: int | None = None,
     boot_s: float = BOOT_S,
 ) -> list[tuple[CloudSettings, RentalSpec]]:
-    """Returns what a run of a plan rents: one rental for each cloud and network that may log in.
+    """Returns what a run of a plan rents: one rental for each cloud and network that may log in;
+    where machines are made anew, one for each machine.
 
     The machines of a rental are in random order, drawn by the seed. at_least: of each target; see
     `MachineGroup`.
     """
-    groups: dict[tuple[CloudSettings, str], list[MachineGroup]] = defaultdict(list)
+    groups: dict[tuple[CloudSettings, str, str], list[MachineGroup]] = defaultdict(list)
+    is_renewed = _renewals(plan) > 0
     currency = "USD" if plan.money is None else plan.money.currency
     for target in plan.targets:
         if isinstance(target, RentedRecord):
             cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
-            groups[cloud, target.login_from].append(_group(target, currency, at_least))
+            own = target.name if is_renewed else ""
+            groups[cloud, target.login_from, own].append(_group(target, currency, at_least))
     seconds = budget_s(plan)
     hours = WITHOUT_BUDGET_H if seconds is None else (seconds + boot_s) / 3600
     drawn = random.Random(seed)
     specs = []
-    for number, ((cloud, login_from), several) in enumerate(groups.items()):
+    for number, ((cloud, login_from, _), several) in enumerate(groups.items()):
         drawn.shuffle(several)
         name = rental_name(run, number)
         spec = RentalSpec(
@@ -301,6 +321,53 @@ def total_of(quotes: Sequence[Quote | None]) -> Quote | None:
     return reduce(Quote.plus, priced) if priced else None
 
 
+def _hosts(spec: RentalSpec) -> list[str]:
+    return [name for group in spec.groups for name in group.hosts()]
+
+
+def _renewals(plan: Plan) -> int:
+    """Returns how often each machine is made anew at most."""
+    nest = plan.design.nest
+    rounds = [
+        plan.repeat_of(number).max + plan.warmup
+        for number, entry in enumerate(plan.benchmarks)
+        if entry.benchmark == HOST_BOOT and entry.params.get("level") != LAUNCH
+    ]
+    return sum(rounds) + (nest.boots if nest is not None and nest.boots > 1 else 0)
+
+
+def _whole_price(plan: Plan, quotes: Sequence[Quote | None]) -> Quote | None:
+    """Returns the price of rented machines, which may be made anew, and of services beside them;
+    None where no machine is paid. `Progress` alone bounds what services cost then."""
+    machines = total_of([_with_renewals(quote, _renewals(plan)) for quote in quotes])
+    return None if machines is None else total_of([machines, _of_services(plan)])
+
+
+def _with_renewals(quote: Quote | None, renewals: int) -> Quote | None:
+    """Returns the price with that of machines made anew, each of which is billed for itself."""
+    if quote is None:
+        return None
+    least_h = max(quote.minimum_h, quote.step_h)
+    return replace(quote, once=quote.once + renewals * least_h * quote.per_h)
+
+
+def _of_services(plan: Plan) -> Quote | None:
+    """Returns the price of the plan's services: by the hour, and of the least use; None where none
+    has a price."""
+    services = [
+        service
+        for service in plan.targets
+        if isinstance(service, ServiceRecord) and service.is_priced
+    ]
+    if not services:
+        return None
+    known = catalog.load()
+    used = estimate(plan, expand(plan, known), known).money_used_least
+    per_h = sum(service.per_hour or 0.0 for service in services)
+    currency = "USD" if plan.money is None else plan.money.currency
+    return Quote(per_h, currency, once=used, machines=0)
+
+
 async def price_of(plan: Plan) -> tuple[Quote | None, float]:
     """Returns the price of the machines that a plan rents, and the hours that are rented.
 
@@ -311,7 +378,7 @@ async def price_of(plan: Plan) -> tuple[Quote | None, float]:
         rentals = Rentals(open_provider(cloud), cloud)
         quotes.append(rentals.quote(await rentals.checked(spec)))
         hours = spec.hours
-    return total_of(quotes), hours
+    return _whole_price(plan, quotes), hours
 
 
 def rental_name(run: str, number: int) -> str:

@@ -7,7 +7,7 @@ its name, or by the name of the key pair of a machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
@@ -162,9 +162,11 @@ class Ec2(Ec2Calls):
         """Makes what is asked for; see `Provider.create`."""
         return ec2_creation.create(self, request)
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """Returns everything of ours in a region; see `Provider.resources`."""
-        listed = ec2_listing.resources(self, region)
+        listed = ec2_listing.resources(self, region, kinds)
         return [each for each in listed if run in (None, each.tags.run)]
 
     def delete(self, resource: Resource) -> None:

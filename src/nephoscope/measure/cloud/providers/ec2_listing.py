@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -217,9 +217,14 @@ def _balancers(calls: Ec2Calls, region: str) -> Iterable[Resource]:
                 yield make(by_arn[entry["ResourceArn"]], region, tags)
 
 
-def resources(calls: Ec2Calls, region: str) -> Sequence[Resource]:
-    """Returns everything of ours in a region. Raises CloudError where any listing fails: a part
-    would look like the whole."""
+def resources(
+    calls: Ec2Calls, region: str, kinds: Collection[Kind] | None = None
+) -> Sequence[Resource]:
+    """Returns everything of ours in a region; only machines, in one call instead of twelve, where
+    nothing else is wanted. Raises CloudError where any listing fails: a part would look like the
+    whole."""
+    if kinds is not None and set(kinds) <= {Kind.MACHINE}:
+        return list(_machines(calls, region))
     listed = [*_balancers(calls, region), *_machines(calls, region)]
     for row in _KINDS:
         listed += _listed(calls, region, row)

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -146,7 +146,9 @@ class ExistingHosts:
                 _write(entry)
         return [_machine(entry) for entry in reserved]
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`: also of hosts that have left the list."""
         results = [_machine(entry) for entry in _read_reservations() if entry["region"] == region]
         return [entry for entry in results if run in (None, entry.tags.run)]

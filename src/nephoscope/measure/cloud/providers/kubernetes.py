@@ -11,7 +11,7 @@ import contextlib
 import re
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -166,7 +166,9 @@ class KubernetesCloud:
                 raise
         return made
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`."""
         selector = f"{_RUN}={run}" if run else _RUN
         pods = list(self._list(f"/api/v1/namespaces/{region}/pods", selector))

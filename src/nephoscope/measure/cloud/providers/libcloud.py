@@ -11,7 +11,7 @@ import configparser
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -141,7 +141,9 @@ class LibcloudCloud:
                 raise
         return made
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`."""
         with self._translated():
             driver = self._driver()

@@ -11,7 +11,7 @@ consoles are volumes whose names hold the tags: they outlive their machine, and 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -159,7 +159,9 @@ class Libvirt:
                 return [_data(host, request)]
             return [_copy(host, request)]
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`."""
         result = self._call("listing resources", lambda host: [*_listed(host)])
         return [entry for entry in result if run in (None, entry.tags.run)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -145,7 +145,9 @@ class LxdCloud:
             return [self._create_snapshot(request)]
         raise CloudError(Cause.REFUSED, f"LXD makes no {type(request).__name__}.")
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`."""
         every = {"recursion": "2"}
         machines = self._ask(region, "GET", "/instances", query=every)

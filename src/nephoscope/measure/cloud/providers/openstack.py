@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -97,6 +97,7 @@ class OpenStack:
             }
         ),
         actions=frozenset(Action),
+        is_public=False,
         # A request whose client has gone may still wait for a worker of nova's API.
         settle_s=20.0,
     )
@@ -223,7 +224,9 @@ class OpenStack:
             return self._call("making a volume", request.region, lambda c: _volume(c, request))
         return self._call("making a snapshot", request.region, lambda c: _snapshot(c, request))
 
-    def resources(self, region: str, run: str | None = None) -> Sequence[Resource]:
+    def resources(
+        self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
+    ) -> Sequence[Resource]:
         """See `Provider.resources`."""
         result = self._call("listing resources", region, lambda c: list(_listed(c, region)))
         return [entry for entry in result if run in (None, entry.tags.run)]

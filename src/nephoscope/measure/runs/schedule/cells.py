@@ -13,36 +13,66 @@ from nephoscope.core.errors import PlanError
 from nephoscope.core.model import Setting
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.groups import Group, Work
+from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 PLATFORM = ".platform"
 """The condition that makes a host anew; whatever ran on it is gone."""
 
-RENTED = "rented"
-BOOT, INSTANCE = "boot", "instance"
+BOOT, INSTANCE, LAUNCH = "boot", "instance", "launch"
 
 BOOT_S = 600.0
 """Room for hosts that a condition makes anew: an emulated machine takes minutes to boot."""
 
 
 def check(plan: Plan, settings: Sequence[Setting]) -> None:
-    """PlanError when the plan boots what cannot be booted from here.
-
-    The launch of a rented machine counts as its one boot.
-    """
+    """PlanError when the plan boots what cannot be booted from here."""
     names = {
         name for setting in settings if setting.benchmark == HOST_BOOT for name in setting.targets
     }
     if _renews(plan):
         names |= _used(settings)
+    _refuse_reboots(plan, settings)
+    launched = _at_level(settings, LAUNCH)
     for wanted in plan.targets:
-        is_launched = wanted.kind == RENTED and not _renews(plan)
-        if wanted.name in names and not is_launched and not (wanted.in_plan_lab and plan.lab):
+        can_boot = wanted.in_plan_lab and plan.lab is not None
+        is_rented = isinstance(wanted, RentedRecord)
+        if wanted.name in names and not (can_boot or is_rented):
             where = "design.nest" if _renews(plan) else HOST_BOOT
             raise PlanError(
                 f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "
                 "from here: only hosts of the plan's own lab can.",
                 "Give the plan `lab:` and targets of kind lab, or leave it out.",
             )
+        if wanted.name in launched and not is_rented:
+            raise PlanError(
+                f"'{wanted.name}' is not rented, so that it has no launch to record.",
+                f"Write `level: {BOOT}` or `level: {INSTANCE}` for {HOST_BOOT}.",
+            )
+
+
+def _refuse_reboots(plan: Plan, settings: Sequence[Setting]) -> None:
+    """PlanError for rented machines that would be booted and not made anew."""
+    rented = {target.name for target in plan.targets if isinstance(target, RentedRecord)}
+    booted = _at_level(settings, BOOT)
+    nest = plan.design.nest
+    if nest is not None and nest.boot > 1:
+        booted |= rented
+    if unable := sorted(rented & booted):
+        raise PlanError(
+            f"'{unable[0]}' is rented, and a rented machine is made anew and not rebooted.",
+            f"Write `level: {INSTANCE}` for {HOST_BOOT}, or `instance` in place of `boot` in "
+            "`design.nest`.",
+        )
+
+
+def _at_level(settings: Sequence[Setting], level: str) -> set[str]:
+    """Returns the targets that are booted at a level."""
+    return {
+        name
+        for setting in settings
+        if setting.benchmark == HOST_BOOT and setting.params.get("level", BOOT) == level
+        for name in setting.targets
+    }
 
 
 def _renews(plan: Plan) -> bool:

@@ -15,6 +15,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Setting, TrialRecord
 from nephoscope.measure.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.measure.plans.estimate import money_spent
+from nephoscope.measure.plans.service_use import use_of
 from nephoscope.measure.runs.schedule import allocation, deciding
 from nephoscope.measure.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, judge
 from nephoscope.measure.runs.schedule.headline import Row, headline_metrics, headline_values
@@ -52,6 +53,8 @@ class Progress:
         self._partners = deciding.partners_of(plan, settings)
         self._budget_s = budget_s(plan)
         self._budget_text = budget_text(plan)
+        self._use = use_of(plan, settings, specs.__getitem__)
+        self._used_money = 0.0
         self.spent_s = 0.0
         self._left: tuple[TimeLeft, float] | None = None
         self._reported: set[Pair] = set()
@@ -155,6 +158,10 @@ class Progress:
         return further + _cost_s([*going, *self._needed(going)])
 
     def _affordable(self, going: list[Alternative]) -> list[Alternative]:
+        if self._is_too_dear(going):
+            for alternative in going:
+                self._end_by_budget(alternative)
+            return []
         most_s = self._budget_s
         if most_s is None or self.spent_s + self._round_s(going) <= most_s:
             return going
@@ -169,6 +176,19 @@ class Progress:
                 self._end_by_budget(alternative)
             return []
         return lacking
+
+    def _is_too_dear(self, going: Sequence[Alternative]) -> bool:
+        """Returns whether a round costs more than is left, where requests or bytes have a price."""
+        money = self._plan.money
+        if money is None or not self._use:
+            return False
+        every = [*going, *self._needed(going)]
+        used = sum(self._use.get(alternative.pair, 0.0) for alternative in every)
+        whole_s = self.spent_s + self._round_s(going)
+        if self._used_money + used + money_spent(self._plan, whole_s) <= money.limit:
+            return False
+        self._budget_text = f"{money.limit:.2f} {money.currency}"
+        return True
 
     def time_for(self, pairs: Sequence[Pair], repeat_index: int = 0) -> float | None:
         """Seconds that the hard limit of the budget leaves to the next trial of these, together.
@@ -238,6 +258,7 @@ class Progress:
     def add(self, record: TrialRecord, rows: Iterable[Row]) -> None:
         """Takes in one finished trial; rows: of its samples."""
         self.spent_s += record.spent_s
+        self._used_money += self._use.get((record.key.setting, record.key.target), 0.0)
         alternative = self._all.get((record.key.setting, record.key.target))
         if alternative is not None:
             alternative.add(record, headline_values(rows, alternative.metrics))

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 from nephoscope.core.errors import BenchmarkFailed, NephoscopeError, PlanError
 from nephoscope.core.model import Sample
+from nephoscope.measure.lab.boot import BootTimes
 from nephoscope.measure.runs.schedule.cells import BOOT
 from nephoscope.measure.runs.schedule.groups import Group
 from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed, Timeline
@@ -22,7 +23,7 @@ class BootTrial:
 
     def __init__(self, group: Group, stage: Stage, limit_s: float) -> None:
         self._target = group.targets[0]
-        self._host = stage.pool.wanted(self._target).topology_host or self._target
+        self._host = stage.pool.wanted(self._target).boots_as
         self._level = str(group.setting.params.get("level", BOOT))
         self._conditions = group.setting.conditions
         self._stage = stage
@@ -58,8 +59,7 @@ class BootTrial:
             elapsed_ns = time.monotonic_ns() - self._started_ns
         samples: tuple[Sample, ...] = ()
         if times is not None:
-            samples = segments(times.kernel_ns, times.userland_ns, times.reachable_ns)
-            samples += launch_segments(times.answer_ns, times.running_ns, times.reachable_ns)
+            samples = segments(times)
         notes = () if samples else (f"{self._host} has no kernel of its own to boot.",)
         done = Done(elapsed_ns, len(samples), notes=notes)
         self.result.trials[self._target] = TargetTrial(samples, {}, done, None)
@@ -69,29 +69,18 @@ class BootTrial:
             await self._stage.pool.reopen([self._host])
 
 
-def launch_segments(
-    answer_ns: int | None, running_ns: int | None, reachable_ns: int
-) -> tuple[Sample, ...]:
-    """Samples of the launch of a rented machine; of other hosts none."""
-    if answer_ns is None or running_ns is None:
-        return ()
-    return (
-        Sample("boot_answer_ns", float(answer_ns)),
-        Sample("boot_running_ns", float(running_ns - answer_ns)),
-        Sample("boot_login_ns", float(reachable_ns - running_ns)),
-    )
-
-
-def segments(
-    kernel_ns: int | None, userland_ns: int | None, reachable_ns: int
-) -> tuple[Sample, ...]:
+def segments(times: BootTimes) -> tuple[Sample, ...]:
     """Samples of a boot from its marks since the request; a mark that a platform does not have
     gives no sample."""
-    samples = [Sample("boot_reachable_ns", float(reachable_ns))]
-    if kernel_ns is not None:
-        samples.append(Sample("boot_request_ns", float(kernel_ns)))
+    kernel_ns, userland_ns, reachable_ns = times.kernel_ns, times.userland_ns, times.reachable_ns
+    values = {
+        "boot_reachable_ns": reachable_ns,
+        "boot_answer_ns": times.answer_ns,
+        "boot_running_ns": times.running_ns,
+        "boot_request_ns": kernel_ns,
+    }
     if kernel_ns is not None and userland_ns is not None:
-        samples.append(Sample("boot_kernel_ns", float(userland_ns - kernel_ns)))
+        values["boot_kernel_ns"] = userland_ns - kernel_ns
     if userland_ns is not None:
-        samples.append(Sample("boot_userland_ns", float(reachable_ns - userland_ns)))
-    return tuple(samples)
+        values["boot_userland_ns"] = reachable_ns - userland_ns
+    return tuple(Sample(name, float(ns)) for name, ns in values.items() if ns is not None)

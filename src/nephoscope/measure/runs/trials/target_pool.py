@@ -120,7 +120,7 @@ class TargetPool:
         """After these hosts of the lab were made anew: what ran on them is gone."""
         names = set(hosts)
         for name, pooled in self._all.items():
-            if pooled.wanted.topology_host in names:
+            if pooled.wanted.boots_as in names:
                 with self.blamed(name):
                     await _closed(pooled)
                     await self._open(name)

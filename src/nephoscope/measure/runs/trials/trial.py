@@ -15,6 +15,7 @@ from nephoscope.core.model import Background, Hook
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
+from nephoscope.measure.plans.server_address import AUTHORISED
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.schedule.cells import BOOT_S, PLATFORM
 from nephoscope.measure.runs.schedule.groups import Group
@@ -27,6 +28,7 @@ from nephoscope.measure.runs.trials.target_pool import TargetLost, TargetPool
 from nephoscope.measure.runs.trials.timing import Window
 from nephoscope.measure.targets import TargetTrial, session
 from nephoscope.measure.targets.kinds.record import CONTROLLER
+from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.measure.targets.probe.busy_programs import BUSY_PROGRAMS, Reading, busy_programs
 from nephoscope.measure.targets.session import Server, Side
 from nephoscope.store.trialfile import AuxiliarySamples
@@ -35,9 +37,6 @@ Value = TypeVar("Value")
 
 SEED = "seed"
 """The parameter of a benchmark that draws random numbers."""
-
-AUTHORISED = "authorised_hosts"
-"""The parameter with the hosts that a load generator may load besides this machine."""
 
 _LATER_S = 5.0
 # A target ends its probe at the time limit and says so better than the phase's limit, which is
@@ -288,13 +287,16 @@ class GroupTrial:
         """
         setting, pool = self._setting, self._stage.pool
         params = setting.params
-        if setting.client and not setting.peer:
+        wanted = pool.wanted(name)
+        if isinstance(wanted, ServiceRecord):
+            params = plans.with_service(params, self._spec(setting.benchmark), wanted)
+        elif setting.client and not setting.peer:
             endpoint = pool[name].endpoint(pool[setting.client])
             params = plans.with_server_address(params, endpoint.address)
-            if any(param.id == AUTHORISED for param in self._spec(setting.benchmark).params):
+            if self._spec(setting.benchmark).has(AUTHORISED):
                 # Who names a host as a target and logs in to it owns it.
                 params = {**params, AUTHORISED: [*params.get(AUTHORISED, ()), endpoint.address]}
-        simulated = pool.wanted(name).traits().simulated
+        simulated = wanted.traits().simulated
         if params.get(SEED) or not (simulated or self._spec(setting.benchmark).draws):
             return params
         alternative = () if simulated else (str(setting.index), name)

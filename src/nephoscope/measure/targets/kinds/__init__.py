@@ -20,6 +20,7 @@ from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.pod import PodRecord
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
+from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.measure.targets.kinds.sim import SimRecord
 from nephoscope.measure.targets.kinds.ssh import SshRecord
 
@@ -31,6 +32,7 @@ KINDS: dict[str, type[TargetRecord]] = {
     "instance": InstanceRecord,
     "sim": SimRecord,
     "rented": RentedRecord,
+    "service": ServiceRecord,
 }
 """Word of a kind -> its record; in the order of lists and pages."""
 

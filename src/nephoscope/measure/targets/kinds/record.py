@@ -54,6 +54,8 @@ class Traits:
     """It is made for an experiment, so a new boot may show another machine identity."""
     allows_colocation: bool = False
     """Several targets of one experiment may be this very place, as neighbours of one another."""
+    is_service: bool = False
+    """No program runs on it: a client measures it from outside."""
     closed_network: str = ""
     """Why nothing from another network reaches it."""
 
@@ -119,9 +121,24 @@ class TargetRecord(Record):
         """Raises Lacking when a program that it needs on the controller's machine is missing."""
 
     @property
+    def is_priced(self) -> bool:
+        """Returns whether the plan says what it costs."""
+        return self.per_hour is not None
+
+    @property
+    def costs(self) -> bool:
+        """Returns whether it has a price above 0."""
+        return bool(self.per_hour)
+
+    @property
     def topology_host(self) -> str:
         """The host of a topology that stands behind it; empty for other targets."""
         return ""
+
+    @property
+    def boots_as(self) -> str:
+        """The name under which what it stands on makes it anew; empty where nothing can."""
+        return self.topology_host
 
     @property
     def in_plan_lab(self) -> bool:

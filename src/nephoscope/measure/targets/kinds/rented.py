@@ -110,6 +110,11 @@ class RentedRecord(TargetRecord):
             provisioned=True,
         )
 
+    @property
+    def boots_as(self) -> str:
+        """See `TargetRecord.boots_as`."""
+        return self.name
+
     def make(self) -> Target:
         """See `TargetRecord.make`: only a run that has rented it can. Raises UsageError."""
         raise UsageError(

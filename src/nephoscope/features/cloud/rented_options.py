@@ -1,0 +1,60 @@
+"""Options of the commands that rent machines, measure them and remove them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nephoscope.cli.kit import options
+from nephoscope.cli.kit.options import flag, option, repeated
+from nephoscope.features.cloud.choice import CHOICE, CloudChoice
+
+if TYPE_CHECKING:
+    from nephoscope.measure.targets.kinds.rented import RentedRecord
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOptions:
+    """Which machines are rented, from which cloud, for how much."""
+
+    cloud: CloudChoice = CHOICE
+    region: str = option("--region", "REGION", "Region, by the cloud's name.", required=True)
+    types: Sequence[str] = repeated("--type", "TYPE", "Type of the machines.", required=True)
+    images: Sequence[str] = repeated(
+        "--image", "IMAGE", "Image that they boot, by id or name.", required=True
+    )
+    spot: bool = flag("--spot", "Rent on the spot market.")
+    network: str = option("--network", "NAME", "Network [default: the cloud's].", default="")
+    login_from: str = option(
+        "--login-from", "CIDR", "Network that may log in [default: this machine].", default=""
+    )
+    money: float | None = option(
+        "--money", options.FiniteRange(0, min_open=True), "Most that all of it may cost."
+    )
+    currency: str = option("--currency", "CODE", "Currency of --money.", default="USD")
+
+    def record(self, zones: Sequence[str] = ("any",)) -> RentedRecord:
+        """Returns the target of a plan that stands for all of them."""
+        from nephoscope.measure.targets.kinds.rented import RentedRecord
+
+        market: Any = ("spot" if self.spot else "on demand",)
+        return RentedRecord(
+            name="m",
+            provider=(self.cloud.provider,),
+            region=(self.region,),
+            zone=tuple(zones),
+            type=tuple(dict.fromkeys(self.types)),
+            image=tuple(dict.fromkeys(self.images)),
+            market=market,
+            endpoint=self.cloud.endpoint,
+            profile=self.cloud.profile,
+            network=self.network,
+            login_from=self.login_from,
+        )
+
+    def spending(self) -> dict[str, Any]:
+        """Returns the keys of a plan that limit its cost."""
+        if self.money is None:
+            return {}
+        return {"money": {"limit": self.money, "currency": self.currency}}
