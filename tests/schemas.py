@@ -12,12 +12,16 @@ from typing import Any
 import jsonschema_rs
 from jsonschema_rs import ValidationError
 
+from nephoscope.cli.kit import documents
 from nephoscope.report import report_files
 
-__all__ = ["ValidationError", "check_schema", "result_schema", "validate"]
+__all__ = ["ValidationError", "check_schema", "commands_schema", "result_schema", "validate"]
 
 result_schema = cache(report_files.result_schema)
 """The schema of a run's result; made once, from all features."""
+
+commands_schema = cache(documents.commands_schema)
+"""The schema of the documents of commands, which takes seconds too."""
 
 
 def validate(document: Any, schema: Any) -> None:

@@ -8,56 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import schemas
 
-from features.cloud.toy import MIX, PlantedCloud, PlantedRecord
-from nephoscope import catalog
+from features.cloud.toy import MIX, PlantedCloud
 from nephoscope.command_line import main
 from nephoscope.features.census.command import of_runs
 from nephoscope.measure import plans
-from nephoscope.measure.cloud import providers
-from nephoscope.measure.plans.survey import from_values
-from nephoscope.measure.runs import rented_environment as rented
-from nephoscope.measure.targets.kinds import KINDS
 from nephoscope.store import Store
 
-SMALL = {
-    "version": 1,
-    "name": "small",
-    "benchmarks": [{"benchmark": "null", "timeout": "10s"}],
-    "repeat": {"min": 1, "max": 1},
-    "warmup": 0,
-}
 ASK = ["cloud", "census", "toy", "--region", "east", "--image", "plain", "--type", "small"]
 
 Census = Callable[..., tuple[int, Any, str]]
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., PlantedCloud]:
-    """Makes the cloud that the commands then speak to."""
-    (tmp_path / "cloud").mkdir()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setitem(KINDS, "planted", PlantedRecord)
-    small = from_values(SMALL, catalog.load(), lambda _: "small: ")
-    monkeypatch.setattr(plans, "census", lambda *_, **__: small)
-
-    def make(**given: Any) -> PlantedCloud:
-        cloud = PlantedCloud(tmp_path / "cloud", **given)
-        for module in (providers, rented):
-            monkeypatch.setattr(module, "open_provider", lambda settings: cloud)
-        return cloud
-
-    return make
-
-
-@pytest.fixture
 def census(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Census:
-    """Runs the command; returns its exit code, its document and what it said besides."""
+    """Runs the command; returns its exit code, its document, which keeps to its schema, and what it
+    said besides."""
 
     def run(*words: str) -> tuple[int, Any, str]:
         code = main([*ASK, "--store", str(tmp_path / "store"), "--json", *words])
         out, err = capsys.readouterr()
-        return code, json.loads(out) if out else None, err
+        found = json.loads(out) if out else None
+        if found is not None:
+            schemas.validate(found, {**schemas.commands_schema(), "$ref": "#/$defs/cloud_census"})
+        return code, found, err
 
     return run
 
@@ -66,10 +41,12 @@ def test_a_known_mix_is_found_by_the_command_and_in_the_stored_runs(
     made: Callable[..., PlantedCloud], census: Census, tmp_path: Path
 ) -> None:
     cloud = made(hosts=6)
-    code, found, _ = census("--zones", "east-a,east-b", "--count", "12", "--money", "99")
+    code, found, _ = census(
+        "--zones", "east-a,east-b", "--count", "6", "--at-once", "8", "--money", "99"
+    )
     assert code == 0
-    assert (found["planned"], found["measured"], len(cloud.made)) == (24, 24, 24)
-    assert (cloud.all(), cloud.most) == ([], 16)
+    assert (found["planned"], found["measured"], len(cloud.made)) == (12, 12, 12)
+    assert (cloud.all(), cloud.most) == ([], 8)
     assert len(found["runs"]) == 2
     (kind,) = found["census"]["kinds"]
     planted = cloud.models()
@@ -77,33 +54,33 @@ def test_a_known_mix_is_found_by_the_command_and_in_the_stored_runs(
         assert share["count"] == planted.count(share["model"])
         assert share["share"]["low"] <= MIX[share["model"]] <= share["share"]["high"]
     assert {zone["name"]: zone["machines"] for zone in kind["zones"]} == {
-        "east-a": 12,
-        "east-b": 12,
+        "east-a": 6,
+        "east-b": 6,
     }
     (hints,) = found["hosts"]
     hosts = {one.host for one in cloud.made}
-    assert (hints["machines"], hints["hinted"], hints["hosts"]) == (24, 24, len(hosts))
+    assert (hints["machines"], hints["hinted"], hints["hosts"]) == (12, 12, len(hosts))
     named = [len(one["machines"]) for one in hints["shared"] if "provider" in one["hint"]]
-    assert sum(named) - len(named) == 24 - len(hosts)
+    assert sum(named) - len(named) == 12 - len(hosts)
     # Launches of both zones, in segments that add up to the whole.
     launches = {one["name"]: one for one in found["launches"]}
     assert set(launches) == {"small in east-a", "small in east-b"}
     for one in launches.values():
-        assert one["marks"]["reachable"]["n"] == 12
+        assert one["marks"]["reachable"]["n"] == 6
         parts = sum(segment["value"] for segment in one["segments"].values())
         assert parts == pytest.approx(one["marks"]["reachable"]["value"], rel=1e-6)
     store = Store(tmp_path / "store")
     stored = of_runs(store.runs(), store, 0.95)
-    assert stored.machines == 24
+    assert stored.machines == 12
     assert "possibly dependent" in " ".join(stored.flags)
 
 
 def test_a_quota_makes_batches_smaller_and_none_of_the_machines_is_lost(
     made: Callable[..., PlantedCloud], census: Census
 ) -> None:
-    cloud = made(quota=3)
-    code, found, _ = census("--count", "7", "--money", "99")
-    assert (code, found["measured"], found["stopped"], cloud.most) == (0, 7, "", 3)
+    cloud = made(quota=2)
+    code, found, _ = census("--count", "5", "--money", "99")
+    assert (code, found["measured"], found["stopped"], cloud.most) == (0, 5, "", 2)
     assert len(found["runs"]) == 3
     assert cloud.all() == []
 
@@ -111,31 +88,31 @@ def test_a_quota_makes_batches_smaller_and_none_of_the_machines_is_lost(
 def test_a_quota_that_is_used_up_ends_the_census_with_what_it_has(
     made: Callable[..., PlantedCloud], census: Census
 ) -> None:
-    cloud = made(quota=3)
+    cloud = made(quota=2)
     measured, cut = plans.census, []
 
     def used_up(*given: Any, **named: Any) -> Any:
         cut.append(1)
-        cloud._quota = 3 if len(cut) == 1 else 0
+        cloud._quota = 2 if len(cut) == 1 else 0
         return measured(*given, **named)
 
     plans.census = used_up  # type: ignore[assignment]
     try:
-        code, found, said = census("--count", "5", "--money", "99")
+        code, found, said = census("--count", "3", "--money", "99")
     finally:
         plans.census = measured  # type: ignore[assignment]
     assert code == 3
-    assert (found["measured"], found["planned"]) == (3, 5)
+    assert (found["measured"], found["planned"]) == (2, 3)
     assert found["stopped"] == "The cloud grants no more: toy: the quota of 0 is reached."
-    assert "3 of 5 planned machines were measured. The cloud grants no more" in said
-    # The same command goes on with the two that are missing.
+    assert "2 of 3 planned machines were measured. The cloud grants no more" in said
+    # The same command goes on with the one that is missing.
     cloud._quota = 9
-    code, again, said = census("--count", "5", "--money", "99")
-    assert (code, again["measured"], len(cloud.made)) == (0, 5, 5)
+    code, again, said = census("--count", "3", "--money", "99")
+    assert (code, again["measured"], len(cloud.made)) == (0, 3, 3)
     assert (again["name"], len(again["runs"])) == (found["name"], 2)
-    assert "goes on: 3 of 5 machines are measured" in said
+    assert "goes on: 2 of 3 machines are measured" in said
     # Complete: the same command is a new census.
-    assert census("--count", "5", "--money", "99")[1]["name"] != found["name"]
+    assert census("--count", "3", "--money", "99")[1]["name"] != found["name"]
 
 
 def test_a_machine_that_fails_is_replaced_once_and_named(

@@ -11,7 +11,6 @@ from tests import schemas
 from tests.contract.toy_cloud import ToyCloud
 
 from nephoscope import command_line
-from nephoscope.cli.kit.documents import commands_schema
 from nephoscope.measure.cloud import providers
 from nephoscope.measure.cloud.model import Resource
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings
@@ -43,7 +42,7 @@ def documents(
     """The document of a command, which keeps to its schema."""
     assert command_line.main(["cloud", *words, "--json"]) == code
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    schemas.validate(document, {**commands_schema(), "$ref": f"#/$defs/{record}"})
+    schemas.validate(document, {**schemas.commands_schema(), "$ref": f"#/$defs/{record}"})
     return document
 
 

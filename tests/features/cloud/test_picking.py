@@ -79,6 +79,7 @@ def searched(search: Search, seed: int, machines: int = 60) -> tuple[float, floa
     return search.price_per_h * (work - source.billed_h), prediction.low, prediction.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "search",
     [SEARCH, replace(SEARCH, recall=False), replace(SEARCH, at_once=2)],

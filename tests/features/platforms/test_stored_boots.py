@@ -52,3 +52,26 @@ def test_the_timeline_is_a_section_of_the_report(monkeypatch: pytest.MonkeyPatch
 
 def test_a_run_without_boots_has_none() -> None:
     assert stored_boots.analyse(run_data()) is None
+
+
+def test_launches_are_counted_by_type_and_zone_and_by_image_where_those_vary() -> None:
+    machine = {"type": "t3.micro", "zone": "a", "region": "r", "image": "one"}
+    metrics = []
+    for name in ("m-1", "m-2"):
+        made = lines(name, boot_answer_ns=1e9, boot_running_ns=4e9, boot_reachable_ns=9e9)
+        # The kernel may start before the list shows that the machine runs.
+        metrics += made + lines(name, boot_request_ns=3e9)
+
+    def names(second: str) -> dict[str, int]:
+        rented = {"m-1": machine, "m-2": {**machine, "image": second}}
+        data = run_data(metrics=metrics, manifest={"rented": rented})  # type: ignore[arg-type]
+        found = stored_boots.analyse(data)
+        assert found is not None
+        for boot in found.boots:
+            assert list(boot.segments) == ["answer", "running", "reachable"]
+            assert boot.segments["running"].value == pytest.approx(3e9)
+            assert boot.marks["running"].value == pytest.approx(4e9, rel=1e-6)
+        return {boot.name: boot.marks["reachable"].n for boot in found.boots}
+
+    assert names("one") == {"t3.micro in a": 2 * BOOTS}
+    assert names("two") == {"t3.micro in a, one": BOOTS, "t3.micro in a, two": BOOTS}

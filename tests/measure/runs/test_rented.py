@@ -11,10 +11,11 @@ from typing import Any, cast
 import pytest
 from tests.contract.toy_cloud import ToyCloud
 
-from nephoscope.core.errors import UsageError
+from nephoscope import catalog
+from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.measure.cloud.model import Kind
 from nephoscope.measure.cloud.provider import CloudSettings
-from nephoscope.measure.plans import Plan
+from nephoscope.measure.plans import Plan, expand
 from nephoscope.measure.runs import rented_environment, runner
 from nephoscope.measure.runs.rented_environment import (
     RentedEnvironment,
@@ -22,7 +23,8 @@ from nephoscope.measure.runs.rented_environment import (
     rental_name,
     rental_specs,
 )
-from nephoscope.store import Store
+from nephoscope.measure.runs.schedule import cells
+from nephoscope.store import Store, query
 
 RENTED = {"kind": "rented", "provider": "toy", "region": "east", "type": "small", "image": "plain"}
 BUDGET = {"budget": 600, "money": {"limit": 5}}
@@ -151,3 +153,40 @@ def test_what_happens_to_a_machine_is_told(cloud: ToyCloud, probe: Path) -> None
     asyncio.run(work())
     assert "vm is stopped." in said
     assert cloud.all() == []
+
+
+def launches(target: Mapping[str, Any], level: str, number: int) -> Plan:
+    boot = {"benchmark": "host.boot", "params": {"level": level}}
+    return plan(target, benchmarks=[boot], repeat={"min": number, "max": number})
+
+
+@pytest.mark.parametrize(("level", "number", "rented"), [("launch", 1, 1), ("instance", 2, 3)])
+def test_a_launch_is_recorded_and_an_instance_is_made_anew(
+    cloud: ToyCloud, probe: Path, tmp_path: Path, level: str, number: int, rented: int
+) -> None:
+    run = runner.execute(launches({"name": "vm"}, level, number), Store(tmp_path / "store"))
+    booted: dict[int, dict[str, float]] = {}
+    for row in query.trial_medians(run, lambda benchmark, _: benchmark == "host.boot"):
+        booted.setdefault(row.round, {})[row.metric] = row.value
+    assert len(booted) == number
+    for values in booted.values():
+        # All since the call; this machine's kernel is older than that.
+        assert set(values) == {"boot_reachable_ns", "boot_answer_ns", "boot_running_ns"}
+        assert 0 < values["boot_answer_ns"] <= values["boot_running_ns"]
+        assert values["boot_running_ns"] <= values["boot_reachable_ns"]
+    assert run.manifest.rented["vm"]["image"] == "image-1"
+    assert cloud.calls.count("create") == 2 * rented  # each time with a key pair
+    assert cloud.all() == []
+
+
+def test_a_machine_is_launched_once_and_nothing_else_has_a_launch(
+    cloud: ToyCloud, probe: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(PlanError, match="'vm' is launched once in a run"):
+        runner.execute(launches({"name": "vm"}, "launch", 2), Store(tmp_path / "store"))
+    assert cloud.all() == []
+    values = launches({"name": "vm"}, "launch", 1).model_dump(mode="json")
+    values |= {"targets": [{"name": "v", "kind": "lab"}], "lab": {"name": "l", "hosts": {"v": {}}}}
+    lab = Plan.model_validate({**values, "money": None})
+    with pytest.raises(PlanError, match="'v' is not rented, so that it has no launch"):
+        cells.check(lab, expand(lab, catalog.load()))

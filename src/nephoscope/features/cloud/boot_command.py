@@ -37,7 +37,7 @@ class _BootArguments:
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
 def boot(args: _BootArguments) -> int:
-    """Measure how long machines take to be ready, by image and segment.
+    """Measure how long machines take to be ready, in segments.
 
     Rents a machine of each image and type, then removes it and rents it anew --count times, images
     and types in random order: from the call to the cloud's answer, to running, to the start of the

@@ -88,10 +88,10 @@ class _CensusArguments:
     requests=Excluded("rents machines"),
 )
 def census(args: _CensusArguments) -> int:
-    """Rent machines, count their CPU models, measure their speed, remove them.
+    """Rent machines, count their CPU models and measure them.
 
-    Machines are launched in random order, in batches; each batch is a stored run, which
-    `nephoscope census` reads too. A census that was ended goes on with the same command.
+    Machines are launched in random order, in batches, and removed; each batch is a stored run,
+    which `nephoscope census` reads too. A census that was ended goes on with the same command.
     """
     from nephoscope.cli.kit.section_output import present
     from nephoscope.features.cloud import census as campaigns

@@ -6,6 +6,6 @@ from nephoscope.results.feature import Feature
 
 CLOUD = Feature(
     "cloud",
-    needs=("census", "cost", "platforms"),
+    needs=("census", "platforms"),
     commands=(".features.cloud.commands:cloud",),
 )

@@ -117,12 +117,12 @@ class _PickArguments:
     requests=Excluded("rents machines"),
 )
 def pick(args: _PickArguments) -> int:
-    """Launch machines until one is fast enough, keep it, remove the others.
+    """Launch machines until one is fast enough, and keep it.
 
-    A machine is kept as soon as another launch would cost more than it is expected to save over
-    --hours of work, by the speeds of the stored machines of this type (`nephoscope cloud census`
-    measures them). Without them, all of --at-most are launched. The expected saving is printed
-    beside the real one.
+    The others are removed. A machine is kept as soon as another launch would cost more than it is
+    expected to save over --hours of work, by the speeds of the stored machines of this type
+    (`nephoscope cloud census` measures them). Without them, all of --at-most are launched. The
+    expected saving is printed beside the real one.
     """
     from nephoscope.cli.kit.section_output import present
     from nephoscope.features.cloud import candidates as sources
