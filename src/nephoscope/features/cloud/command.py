@@ -334,7 +334,7 @@ class _SweepArguments:
 
 @command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
 def sweep(args: _SweepArguments) -> int:
-    """Find by tag what ended rentals left in any region, and remove it.
+    """Find by tag what ended rentals left, and remove it.
 
     Removed is what has expired, and what belongs to a rental of this machine whose process has
     ended. It returns when the cloud's lists confirm the removal, else says what is left.
