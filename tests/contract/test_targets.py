@@ -35,9 +35,10 @@ FIXTURES: dict[str, tuple[str, ...]] = {
     "instance": ("in_an_instance",),
     "sim": ("simulated",),
     "rented": (),
+    "service": (),
 }
 """Kind -> the fixtures of conftest.py that make one; a rented machine is of another kind once it
-is rented."""
+is rented, and no program runs on a service."""
 
 SLOW = {"container", "uml", "qemu", "in_a_pod", "in_an_instance"}
 """They need an image or a control plane, and are ready after seconds."""

@@ -1,4 +1,4 @@
-"""`nephoscope cloud boot`: how long machines take to be ready, by image, type and segment."""
+"""`boot` of `nephoscope cloud`: how long machines take to be ready, by image, type and segment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _BootArguments:
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
 def boot(args: _BootArguments) -> int:
-    """Measure how long machines take to be ready, in segments.
+    """Measure the time until machines are ready, by segment.
 
     Rents a machine of each image and type, then removes it and rents it anew --count times, images
     and types in random order: from the call to the cloud's answer, to running, to the start of the

@@ -304,7 +304,7 @@ class _SweepArguments:
 
 @command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
 def sweep(args: _SweepArguments) -> int:
-    """Remove what ended rentals left in any region, found by tag.
+    """Find by tag what ended rentals left, and remove it.
 
     Removed is what has expired, and what belongs to a rental of this machine whose process has
     ended. It returns when the cloud's lists confirm the removal, else says what is left.

@@ -1,4 +1,4 @@
-"""`nephoscope cloud distances`: round trip and throughput between the zones of a region."""
+"""`distances` of `nephoscope cloud`: round trip and throughput between the zones of a region."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _DistancesArguments:
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
 def distances(args: _DistancesArguments) -> int:
-    """Measure round trip and throughput between zones of a region.
+    """Measure round trip and throughput between zones.
 
     Rents one machine in each zone and measures each pair in both directions, pairs in random order.
     The machines are removed in the end. A security group lets in its own members only, so that

@@ -1,4 +1,4 @@
-"""`nephoscope cloud four-tests`: latency of services by Bitcurrent's four tests."""
+"""`four-tests` of `nephoscope cloud`: latency of services by Bitcurrent's four tests."""
 
 from __future__ import annotations
 

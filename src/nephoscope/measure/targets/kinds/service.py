@@ -76,7 +76,7 @@ class ServiceRecord(TargetRecord):
     authorised_hosts: tuple[Annotated[str, Field(min_length=1, max_length=255)], ...] = Field(
         default=(),
         description="The host of `url`, written once more, if you may put it under load; required "
-        "unless it is the client's own machine.",
+        "unless it is on the client's loopback.",
     )
     per_request: _Price | None = Field(
         default=None, description="What a request costs, in the currency of `money`."
@@ -183,7 +183,7 @@ class ServiceRecord(TargetRecord):
         )
 
     def may_be_loaded(self, further: tuple[str, ...] = ()) -> bool:
-        """Returns whether its host is the client's own machine or one that the user owns.
+        """Returns whether its host is on the client's loopback or one that the user owns.
 
         The rule is that of the probe: a loopback address, or a host that is named as one's own.
         """
