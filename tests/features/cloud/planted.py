@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 
 from nephoscope.core.errors import RunFailed
-from nephoscope.features.cloud.picking import Search
-from nephoscope.features.cloud.search import Candidate
+from nephoscope.features.cloud.picking import MachineSearch
+from nephoscope.features.cloud.search import CandidateMachine
 
 MODELS = ((0.5, 1.0), (0.3, 1.25), (0.2, 1.8))
 """Share and speed of the CPU models behind one type."""
@@ -22,18 +22,18 @@ def drawn_seconds(rng: random.Random) -> float:
 
 
 class PlantedSource:
-    """See `Source`. fails_at: number of the launch that the cloud refuses."""
+    """See `CandidateSource`. fails_at: number of the launch that the cloud refuses."""
 
-    def __init__(self, rng: random.Random, search: Search, fails_at: int = 0) -> None:
+    def __init__(self, rng: random.Random, search: MachineSearch, fails_at: int = 0) -> None:
         self._rng, self._search, self._fails_at = rng, search, fails_at
         self.problems: list[str] = []
         self.launched = 0
         self.billed_h = 0.0
-        self.up: dict[str, Candidate] = {}
+        self.up: dict[str, CandidateMachine] = {}
         self.kept: list[str] = []
         self.limit = ""
 
-    async def launch(self, count: int) -> Sequence[Candidate]:
+    async def launch(self, count: int) -> Sequence[CandidateMachine]:
         made = []
         trial_h = self._search.trial_h * self._rng.uniform(0.8, 1.2)
         self.billed_h += trial_h * (count + len(self.up))
@@ -43,20 +43,20 @@ class PlantedSource:
                 raise RunFailed("the quota is reached.")
             name = f"m{self.launched}"
             seconds = drawn_seconds(self._rng)
-            made.append(Candidate(name, name, name, "z", "", seconds, (seconds,)))
+            made.append(CandidateMachine(name, name, name, "z", "", seconds, (seconds,)))
             self.up[name] = made[-1]
         return made
 
     def refuses(self, count: int) -> str:
         return self.limit
 
-    async def give_up(self, candidate: Candidate) -> None:
+    async def give_up(self, candidate: CandidateMachine) -> None:
         del self.up[candidate.rental]
 
-    async def remove(self, candidate: Candidate) -> None:
+    async def remove(self, candidate: CandidateMachine) -> None:
         del self.up[candidate.rental]
 
-    async def keep(self, candidate: Candidate) -> None:
+    async def keep(self, candidate: CandidateMachine) -> None:
         self.kept.append(candidate.rental)
         del self.up[candidate.rental]
 

@@ -15,8 +15,8 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better
 from nephoscope.features.cloud.candidates import Candidates, Restarts, Spending
 from nephoscope.features.cloud.pick import pick
-from nephoscope.features.cloud.picking import Search, SpeedMix
-from nephoscope.features.cloud.speeds import Line
+from nephoscope.features.cloud.picking import MachineSearch, SpeedMix
+from nephoscope.features.cloud.speeds import SpeedLine
 from nephoscope.measure.cloud.model import Kind, Machine
 from nephoscope.measure.cloud.provider import CloudTraits
 from nephoscope.measure.cloud.rental import Rentals
@@ -26,9 +26,9 @@ from nephoscope.measure.targets.kinds import KINDS
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
 SPEED = {"Epyc 7571": 1.0, "Xeon 8259CL": 1.25, "Xeon 8175M": 1.8}
-LINE = Line("cpu.pi", "pi_digits_per_s", "{}", "{}", Better.HIGHER)
+LINE = SpeedLine("cpu.pi", "pi_digits_per_s", "{}", "{}", Better.HIGHER)
 MIX = SpeedMix((1.0,) * 15 + (0.8,) * 9 + (1 / 1.8,) * 6, "30 stored machines")
-SEARCH = Search(hours=100.0, trial_h=0.001, at_most=5, price_per_h=1.0)
+SEARCH = MachineSearch(hours=100.0, trial_h=0.001, at_most=5, price_per_h=1.0)
 
 
 class PlantedMeasure:

@@ -13,11 +13,11 @@ import pytest
 
 from features.cloud.planted import PlantedSource, drawn_seconds
 from nephoscope.core.errors import RunFailed, UsageError
-from nephoscope.features.cloud.picking import Search, SpeedMix, limits, predicted
+from nephoscope.features.cloud.picking import MachineSearch, SpeedMix, limits, predicted
 from nephoscope.features.cloud.search import Searched, carry_out
 from nephoscope.stats.statistics.proportions import wilson
 
-SEARCH = Search(hours=100.0, trial_h=0.05, at_most=5, price_per_h=0.1)
+SEARCH = MachineSearch(hours=100.0, trial_h=0.05, at_most=5, price_per_h=0.1)
 TWO = SpeedMix((1.0, 1.0, 0.5, 0.5), "two models, equally frequent")
 
 
@@ -52,7 +52,7 @@ def test_a_search_that_is_dearer_than_the_work_keeps_the_first_machine() -> None
 def test_the_mean_of_the_prediction_is_the_closed_form() -> None:
     """The best of two of 100 machines, half of them fast: no rule before the last launch."""
     many = SpeedMix((1.0,) * 50 + (0.5,) * 50, "100 machines")
-    search = Search(hours=100.0, trial_h=0.0, at_most=2, price_per_h=0.1)
+    search = MachineSearch(hours=100.0, trial_h=0.0, at_most=2, price_per_h=0.1)
     # x1 - xK = 2/3 where the first is slow and the second fast: 1 in 4, less the variance of p.
     share = np.random.default_rng(1).beta(50, 50, 100_000)
     assert predicted(many, search).value == pytest.approx(
@@ -60,7 +60,7 @@ def test_the_mean_of_the_prediction_is_the_closed_form() -> None:
     )
 
 
-def searched(search: Search, seed: int, machines: int = 60) -> tuple[float, float, float]:
+def searched(search: MachineSearch, seed: int, machines: int = 60) -> tuple[float, float, float]:
     """The real saving of a search on planted machines, and the ends of what was predicted."""
     rng = random.Random(seed)
     mix = SpeedMix(tuple(drawn_seconds(rng) for _ in range(machines)), "a census")
@@ -86,7 +86,7 @@ def searched(search: Search, seed: int, machines: int = 60) -> tuple[float, floa
     ids=["best", "one at a time", "two at once"],
 )
 def test_the_real_saving_of_200_searches_is_inside_its_interval(
-    search: Search, record_property: Callable[[str, object], None]
+    search: MachineSearch, record_property: Callable[[str, object], None]
 ) -> None:
     """Coverage at 95 %; the width is held against that of somebody who knows the mix."""
     found = [searched(search, seed) for seed in range(200)]
@@ -105,7 +105,7 @@ def test_the_real_saving_of_200_searches_is_inside_its_interval(
     assert width <= 1.25 * least_width
 
 
-def run(source: PlantedSource, search: Search = SEARCH) -> Searched:
+def run(source: PlantedSource, search: MachineSearch = SEARCH) -> Searched:
     return asyncio.run(carry_out(source, search, None, 1.0, lambda line: None))
 
 

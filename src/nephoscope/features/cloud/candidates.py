@@ -12,7 +12,7 @@ from nephoscope.cli.kit import measuring
 from nephoscope.core.errors import NephoscopeError, RunFailed
 from nephoscope.core.tasks import in_thread, together, uncancelled
 from nephoscope.features.cloud import speeds
-from nephoscope.features.cloud.search import Candidate
+from nephoscope.features.cloud.search import CandidateMachine
 from nephoscope.measure import plans
 from nephoscope.measure.cloud import restart as restarts
 from nephoscope.measure.cloud.rental import Rental, Rentals
@@ -49,7 +49,7 @@ class BenchmarkMeasure:
         self,
         plan: Plan,
         benchmark: str,
-        line: speeds.Line | None,
+        line: speeds.SpeedLine | None,
         store: Store,
         labels: Mapping[str, str],
         cpus: int,
@@ -100,7 +100,7 @@ class Candidates:
         rentals: Rentals,
         spec: RentalSpec,
         measure: Measure,
-        line: speeds.Line | None,
+        line: speeds.SpeedLine | None,
         spending: Spending,
         say: Say,
     ) -> None:
@@ -115,12 +115,12 @@ class Candidates:
         self.selected: Rental | None = None
 
     @property
-    def line(self) -> speeds.Line | None:
+    def line(self) -> speeds.SpeedLine | None:
         """Returns what is compared, once it is known."""
         return self._line or getattr(self._measure, "line", None)
 
-    async def launch(self, count: int) -> Sequence[Candidate]:
-        """See `Source.launch`: side by side, then measured in one run."""
+    async def launch(self, count: int) -> Sequence[CandidateMachine]:
+        """See `CandidateSource.launch`: side by side, then measured in one run."""
         names = []
         for _ in range(count):
             self._number += 1
@@ -145,7 +145,7 @@ class Candidates:
         self.problems += rental.notes
         return rental
 
-    async def _measured(self, rentals: Sequence[Rental]) -> list[Candidate]:
+    async def _measured(self, rentals: Sequence[Rental]) -> list[CandidateMachine]:
         for entry in self._up.values():
             if self._rentals.provider.traits.user_data:
                 await self._rentals.renew(entry, LEASE_S)
@@ -166,14 +166,14 @@ class Candidates:
                 continue
             seconds = line.seconds(statistics.median(own))
             made.append(
-                Candidate(
+                CandidateMachine(
                     name, entry.name, machine.id, machine.zone, machine.host, seconds, tuple(own)
                 )
             )
         return made
 
     def refuses(self, count: int) -> str:
-        """See `Source.refuses`: with the hours for which a machine is kept, and the next trials."""
+        """See `CandidateSource.refuses`: with the next trials and the hours of the kept machine."""
         spending = self._spending
         if spending.quote is None or spending.limit is None:
             return ""
@@ -187,12 +187,12 @@ class Candidates:
             f"{cost:.4g} {quote.currency}, more than the limit of {spending.limit:g}."
         )
 
-    async def give_up(self, candidate: Candidate) -> None:
-        """See `Source.give_up`."""
+    async def give_up(self, candidate: CandidateMachine) -> None:
+        """See `CandidateSource.give_up`."""
         await self._remove(candidate.rental)
 
-    async def remove(self, candidate: Candidate) -> None:
-        """See `Source.remove`."""
+    async def remove(self, candidate: CandidateMachine) -> None:
+        """See `CandidateSource.remove`."""
         await self._remove(candidate.rental)
 
     async def _remove(self, name: str) -> None:
@@ -207,15 +207,15 @@ class Candidates:
         if self._spending.quote is not None:
             self.removed_cost += self._spending.quote.cost(hours)
 
-    async def keep(self, candidate: Candidate) -> None:
-        """See `Source.keep`."""
+    async def keep(self, candidate: CandidateMachine) -> None:
+        """See `CandidateSource.keep`."""
         self.selected = self._up[candidate.rental]
         await self._rentals.keep(self.selected)
         self._account(candidate.rental)
         del self._up[candidate.rental]
 
     async def close(self) -> None:
-        """See `Source.close`."""
+        """See `CandidateSource.close`."""
         for name in list(self._up):
             await self._remove(name)
 
@@ -228,18 +228,18 @@ class Restarts(Candidates):
         rentals: Rentals,
         spec: RentalSpec,
         measure: Measure,
-        line: speeds.Line | None,
+        line: speeds.SpeedLine | None,
         spending: Spending,
         say: Say,
     ) -> None:
         restarts.require_restarts(rentals)
         super().__init__(rentals, spec, measure, line, spending, say)
 
-    async def give_up(self, candidate: Candidate) -> None:
-        """See `Source.give_up`: the next start takes its place."""
+    async def give_up(self, candidate: CandidateMachine) -> None:
+        """See `CandidateSource.give_up`: the next start takes its place."""
 
-    async def launch(self, count: int) -> Sequence[Candidate]:
-        """See `Source.launch`: the first time a launch, then a stop and start of that machine."""
+    async def launch(self, count: int) -> Sequence[CandidateMachine]:
+        """See `CandidateSource.launch`: a launch the first time, then that machine restarted."""
         if not self._up:
             return await super().launch(count)
         ((name, rental),) = self._up.items()

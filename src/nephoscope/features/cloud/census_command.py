@@ -32,7 +32,7 @@ INCOMPLETE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _CensusArguments:
+class _CloudCensusArguments:
     cloud: CloudChoice = CHOICE
     types: Sequence[str] = repeated("--type", "TYPE", "Type of the machines.", required=True)
     region: str = option("--region", "REGION", "Region, by the cloud's name.", required=True)
@@ -87,7 +87,7 @@ class _CensusArguments:
     prints=Document("cloud_census", ".features.cloud.census_records:CloudCensus"),
     requests=Excluded("rents machines"),
 )
-def census(args: _CensusArguments) -> int:
+def census(args: _CloudCensusArguments) -> int:
     """Rent machines, count their CPU models and measure them.
 
     Machines are launched in random order, in batches, and removed; each batch is a stored run,
@@ -132,7 +132,7 @@ def _exit_code(result: CloudCensus) -> int:
     return 0
 
 
-def _spec(args: _CensusArguments) -> CensusSpec:
+def _spec(args: _CloudCensusArguments) -> CensusSpec:
     from nephoscope.features.cloud.census import CensusSpec, plan_waves
     from nephoscope.measure.cloud.provider import CloudSettings
 

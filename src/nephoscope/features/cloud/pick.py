@@ -15,8 +15,8 @@ from nephoscope.core.model import Better, Estimate
 from nephoscope.features.cloud import picking, speeds
 from nephoscope.features.cloud.candidates import Candidates
 from nephoscope.features.cloud.pick_records import PickedCandidate, PickedMachine
-from nephoscope.features.cloud.picking import LEAST_MACHINES, Search, SpeedMix
-from nephoscope.features.cloud.search import Candidate, Searched, carry_out
+from nephoscope.features.cloud.picking import LEAST_MACHINES, MachineSearch, SpeedMix
+from nephoscope.features.cloud.search import CandidateMachine, Searched, carry_out
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.provisioning import Quote, Say
@@ -24,7 +24,7 @@ from nephoscope.stats.statistics import ratios
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PickOutcome:
     """A search and what was expected of it. limits: see `picking.limits`; None without a mix."""
 
     searched: Searched
@@ -56,12 +56,12 @@ def plan_of(benchmark: str, sets: dict[str, str], budget_s: float) -> Plan:
 
 async def pick(
     source: Candidates,
-    search: Search,
+    search: MachineSearch,
     mix: SpeedMix | None,
     quote: Quote | None,
     say: Say,
     confidence: float,
-) -> Outcome:
+) -> PickOutcome:
     """Carries the search out; what it was expected to save is computed before it begins."""
     limits = predicted = None
     if mix is not None:
@@ -78,14 +78,14 @@ async def pick(
     saving = None
     if cost is not None and source.line is not None:
         saving = real_saving(first, selected, mean_s, search, cost, source.line.better, confidence)
-    return Outcome(searched, limits, predicted, saving, cost, mean_s)
+    return PickOutcome(searched, limits, predicted, saving, cost, mean_s)
 
 
 def real_saving(
-    first: Candidate,
-    selected: Candidate,
+    first: CandidateMachine,
+    selected: CandidateMachine,
     mean_s: float,
-    search: Search,
+    search: MachineSearch,
     cost: float,
     better: Better,
     confidence: float,
@@ -113,7 +113,7 @@ def real_saving(
     return replace(plain, low=min(low, value), high=max(high, value))
 
 
-def mix_for(values: speeds.Values, type_name: str) -> tuple[speeds.Line, SpeedMix] | str:
+def mix_for(values: speeds.Values, type_name: str) -> tuple[speeds.SpeedLine, SpeedMix] | str:
     """Returns the mix of the stored machines of a type, or why there is none."""
     known_mix = speeds.mix_of(values, type_name)
     if known_mix is None:
@@ -126,7 +126,7 @@ def mix_for(values: speeds.Values, type_name: str) -> tuple[speeds.Line, SpeedMi
     return known_mix
 
 
-def document(outcome: Outcome, source: Candidates, **known: Any) -> PickedMachine:
+def document(outcome: PickOutcome, source: Candidates, **known: Any) -> PickedMachine:
     """Returns the document of a search. known: the fields that the command knows."""
     searched, line = outcome.searched, source.line
     assert line is not None
@@ -153,7 +153,9 @@ def document(outcome: Outcome, source: Candidates, **known: Any) -> PickedMachin
     )
 
 
-def _rows(searched: Searched, line: speeds.Line, reference_s: float) -> Sequence[PickedCandidate]:
+def _rows(
+    searched: Searched, line: speeds.SpeedLine, reference_s: float
+) -> Sequence[PickedCandidate]:
     metrics = {entry.id: entry.unit for entry in catalog.load().benchmark(line.benchmark).metrics}
     return [
         PickedCandidate(

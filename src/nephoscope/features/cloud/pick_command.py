@@ -26,8 +26,8 @@ from nephoscope.features.cloud.choice import (
 from nephoscope.features.cloud.command import cloud
 
 if TYPE_CHECKING:
-    from nephoscope.features.cloud.picking import Search, SpeedMix
-    from nephoscope.features.cloud.speeds import Line
+    from nephoscope.features.cloud.picking import MachineSearch, SpeedMix
+    from nephoscope.features.cloud.speeds import SpeedLine
     from nephoscope.measure.cloud.rental import Rentals
     from nephoscope.measure.cloud.spec import RentalSpec
     from nephoscope.measure.provisioning import Quote
@@ -234,18 +234,22 @@ def _trial_h(args: _PickArguments, store: Store) -> float:
     return ((UNKNOWN_LAUNCH_S if launch_s is None else launch_s) + args.budget) / 3600
 
 
-def _search(args: _PickArguments, quote: Quote | None, trial_h: float, *, has_mix: bool) -> Search:
-    from nephoscope.features.cloud.picking import Search
+def _search(
+    args: _PickArguments, quote: Quote | None, trial_h: float, *, has_mix: bool
+) -> MachineSearch:
+    from nephoscope.features.cloud.picking import MachineSearch
 
     per_h, currency = (0.0, args.currency) if quote is None else (quote.per_h, quote.currency)
     if quote is not None and quote.per_h > 0:
         trial_h = quote.cost(trial_h) / quote.per_h
     # Without a mix nothing says when to stop: the best of all launches is kept.
     recall = args.by == LAUNCH and (args.best or not has_mix)
-    return Search(args.hours, trial_h, args.at_most, per_h, currency, args.at_once, recall=recall)
+    return MachineSearch(
+        args.hours, trial_h, args.at_most, per_h, currency, args.at_once, recall=recall
+    )
 
 
-def _mix(args: _PickArguments, store: Store) -> tuple[Line | None, SpeedMix | None, str]:
+def _mix(args: _PickArguments, store: Store) -> tuple[SpeedLine | None, SpeedMix | None, str]:
     """Returns the line that is compared, the mix, and where it is from or why there is none."""
     from nephoscope.features.census.command import stored_runs
     from nephoscope.features.cloud import speeds

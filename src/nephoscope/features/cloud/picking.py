@@ -49,7 +49,7 @@ class SpeedMix:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class MachineSearch:
     """A search. hours: W; trial_h: t; at_most: launches; at_once: launches of a wave; price_per_h:
     f. recall: the best of all machines can be kept; else only the one that is there."""
 
@@ -66,7 +66,7 @@ class Search:
         return self.trial_h * (launches + (self.recall and not is_first))
 
 
-def limits(mix: SpeedMix, search: Search) -> tuple[float, ...]:
+def limits(mix: SpeedMix, search: MachineSearch) -> tuple[float, ...]:
     """Returns the longest relative time that is kept, after 1, 2, … launches; the last is infinite.
 
     A machine with exactly that time is kept.
@@ -77,7 +77,7 @@ def limits(mix: SpeedMix, search: Search) -> tuple[float, ...]:
     return (*[limit] * (search.at_most - 1), float("inf"))
 
 
-def _reservation(times: Array, search: Search) -> float:
+def _reservation(times: Array, search: MachineSearch) -> float:
     """Returns b with W E max(0, b - min of a wave) = the cost of the wave; found by bisection."""
     k, m = search.at_once, len(times)
     left = np.arange(m, -1, -1) / m
@@ -91,7 +91,7 @@ def _reservation(times: Array, search: Search) -> float:
     return low
 
 
-def _limits_without_recall(mix: SpeedMix, search: Search) -> tuple[float, ...]:
+def _limits_without_recall(mix: SpeedMix, search: MachineSearch) -> tuple[float, ...]:
     work_h = search.hours * mix.times
     last_h = search.trial_h + float(np.mean(work_h))
     made = [float("inf")]
@@ -102,7 +102,7 @@ def _limits_without_recall(mix: SpeedMix, search: Search) -> tuple[float, ...]:
 
 
 def predicted(
-    mix: SpeedMix, search: Search, *, confidence: float = 0.95, seed: int = 1
+    mix: SpeedMix, search: MachineSearch, *, confidence: float = 0.95, seed: int = 1
 ) -> Estimate:
     """Returns the saving of one search against keeping the first machine unmeasured.
 
@@ -148,7 +148,7 @@ def _launches(rng: np.random.Generator, machines: int, launches: int) -> NDArray
     return index
 
 
-def _followed(x: Array, search: Search, limit: Sequence[float]) -> tuple[Array, Array]:
+def _followed(x: Array, search: MachineSearch, limit: Sequence[float]) -> tuple[Array, Array]:
     """Returns the time of the kept machine and the billed hours, for each row of launches."""
     best = np.full(len(x), np.inf)
     cost_h = np.zeros(len(x))

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from nephoscope.core.errors import RunFailed, UsageError
-from nephoscope.features.cloud.picking import Search
+from nephoscope.features.cloud.picking import MachineSearch
 from nephoscope.measure.provisioning import Say
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateMachine:
     """A machine that was launched, or started again, and measured.
 
     values: of the trials; seconds: of a unit of work, their median. rental: by which it is kept or
@@ -28,13 +28,13 @@ class Candidate:
     values: tuple[float, ...]
 
 
-class Source(Protocol):
+class CandidateSource(Protocol):
     """Where candidates come from. Each may be kept or removed once."""
 
     problems: list[str]
     """Machines that gave no candidate, a sentence each."""
 
-    async def launch(self, count: int) -> Sequence[Candidate]:
+    async def launch(self, count: int) -> Sequence[CandidateMachine]:
         """Returns machines, launched and measured; fewer where some failed or gave no value.
 
         Raises RunFailed where none came about.
@@ -43,13 +43,13 @@ class Source(Protocol):
     def refuses(self, count: int) -> str:
         """Returns why so many more are not to be launched (the spending limit); '' if they may."""
 
-    async def give_up(self, candidate: Candidate) -> None:
+    async def give_up(self, candidate: CandidateMachine) -> None:
         """Gives a machine up before the next launch, where the best cannot be kept meanwhile."""
 
-    async def remove(self, candidate: Candidate) -> None:
+    async def remove(self, candidate: CandidateMachine) -> None:
         """Removes a machine and waits until the cloud's list confirms it."""
 
-    async def keep(self, candidate: Candidate) -> None:
+    async def keep(self, candidate: CandidateMachine) -> None:
         """Leaves a machine up when this process ends."""
 
     async def close(self) -> None:
@@ -60,14 +60,18 @@ class Source(Protocol):
 class Searched:
     """What a search did. candidates: in the order of their launch; stopped: why it ended."""
 
-    candidates: list[Candidate] = field(default_factory=list)
-    selected: Candidate | None = None
+    candidates: list[CandidateMachine] = field(default_factory=list)
+    selected: CandidateMachine | None = None
     launches: int = 0
     stopped: str = ""
 
 
 async def carry_out(
-    source: Source, search: Search, limits: Sequence[float] | None, mean_s: float, say: Say
+    source: CandidateSource,
+    search: MachineSearch,
+    limits: Sequence[float] | None,
+    mean_s: float,
+    say: Say,
 ) -> Searched:
     """Searches until a machine is worth keeping, or the launches or the money end.
 
@@ -91,8 +95,8 @@ async def carry_out(
 
 
 async def _launch_until_kept(
-    source: Source,
-    search: Search,
+    source: CandidateSource,
+    search: MachineSearch,
     limits: Sequence[float] | None,
     mean_s: float,
     say: Say,
@@ -121,8 +125,8 @@ async def _launch_until_kept(
 
 
 async def _next(
-    source: Source, search: Search, count: int, search_state: Searched
-) -> Sequence[Candidate] | None:
+    source: CandidateSource, search: MachineSearch, count: int, search_state: Searched
+) -> Sequence[CandidateMachine] | None:
     """Returns the next wave; None where the search ends before it, with the reason in `stopped`."""
     if why := source.refuses(count):
         if not search_state.launches:
@@ -141,7 +145,9 @@ async def _next(
         return None
 
 
-async def _choose(source: Source, new: Sequence[Candidate], search_state: Searched) -> None:
+async def _choose(
+    source: CandidateSource, new: Sequence[CandidateMachine], search_state: Searched
+) -> None:
     """Keeps the best of those that are there; removes the others."""
     for entry in new:
         if search_state.selected is not None and search_state.selected.seconds <= entry.seconds:

@@ -15,7 +15,7 @@ from nephoscope.store import StoredRun
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SpeedLine:
     """What is compared: a headline metric with its factors and parameters, as canonical texts."""
 
     benchmark: str
@@ -29,8 +29,8 @@ class Line:
         return 1 / value if self.better is Better.HIGHER else value
 
 
-Values = dict[Line, dict[str, list[float]]]
-"""Line -> machine or target -> trial values."""
+Values = dict[SpeedLine, dict[str, list[float]]]
+"""SpeedLine -> machine or target -> trial values."""
 
 
 def of_target(run: StoredRun, benchmark: str) -> Values:
@@ -54,7 +54,7 @@ def _values(
         if type_name and machine.instance_type.split()[-1] != type_name:
             continue
         key, trials = speed.key, speed.trials
-        line = Line(key.benchmark, key.metric, key.factors, speed.params, trials.better)
+        line = SpeedLine(key.benchmark, key.metric, key.factors, speed.params, trials.better)
         name = machine.target if by_target else machine.machine
         values = [value for value in trials.values if value > 0]
         if values:
@@ -63,18 +63,18 @@ def _values(
     return made
 
 
-def chosen_line(values: Mapping[Line, object]) -> Line | None:
+def chosen_line(values: Mapping[SpeedLine, object]) -> SpeedLine | None:
     """Returns the line that a machine is judged by: with the most threads, where those vary; None
     without any."""
     return max(values, key=_threads, default=None)
 
 
-def _threads(line: Line) -> tuple[float, str]:
+def _threads(line: SpeedLine) -> tuple[float, str]:
     factors = json.loads(line.factors)
     return float(factors.get("threads", 0)), line.factors
 
 
-def mix_of(values: Values, type_name: str) -> tuple[Line, SpeedMix] | None:
+def mix_of(values: Values, type_name: str) -> tuple[SpeedLine, SpeedMix] | None:
     """Returns the line with the most machines, of several the one with the most threads, and their
     mix; None where nothing is stored."""
     most = max(map(len, values.values()), default=0)
