@@ -20,15 +20,13 @@ from nephoscope.measure.cloud.model import (
     VolumeRequest,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings
+from nephoscope.measure.cloud.providers import open_provider
+from nephoscope.measure.cloud.providers.ec2 import Ec2
+from nephoscope.measure.cloud.providers.ec2_policy import policy
 
 from .double import KEY as KEY_ID
 from .double import Double
 from .helpers import IMAGE_NAME
-
-pytest.importorskip("boto3")
-from nephoscope.measure.cloud.providers import open_provider
-from nephoscope.measure.cloud.providers.ec2 import Ec2
-from nephoscope.measure.cloud.providers.ec2_policy import policy
 
 REGION = "us-east-1"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA test"

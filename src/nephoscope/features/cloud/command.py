@@ -311,7 +311,10 @@ def down(args: _DownArguments) -> int:
     if args.provider is not None:
         choice = CloudChoice(args.provider, args.endpoint, args.profile)
     else:
-        known = RentalFolder(args.name).read().get("cloud")
+        folder = RentalFolder(args.name)
+        if (refusal := folder.refusal()) is not None:
+            raise UsageError(*refusal)
+        known = folder.read().get("cloud")
         if known is None:
             raise UsageError(
                 f"There is no rental named {args.name} of this machine.",

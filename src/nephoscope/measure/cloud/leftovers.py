@@ -84,7 +84,7 @@ def _may_remove(folder: RentalFolder, scope: SweepScope) -> bool:
     """Returns whether nobody uses a rental of this machine, as far as the scope asks."""
     if scope.run:
         return folder.name == scope.run
-    if folder.is_held():
+    if folder.is_held() or folder.refusal() is not None:
         return False
     known = folder.read()
     is_kept = known.get("phase") == UP and known.get("is_kept")

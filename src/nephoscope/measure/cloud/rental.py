@@ -14,7 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nephoscope import __version__
 from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.core.format_versions import RENTAL
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, user_data
@@ -36,7 +38,7 @@ from nephoscope.measure.cloud.model import (
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
-from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Quote, Say
+from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -242,6 +244,8 @@ class Rentals:
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
         folder = RentalFolder(name, self.root)
+        if (refusal := folder.refusal()) is not None:
+            raise UsageError(*refusal)
         known = folder.read()
         if known.get("phase") != UP:
             raise UsageError(
@@ -336,7 +340,8 @@ def _tags(spec: RentalSpec, expires_s: int) -> Tags:
 
 def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
     return {
-        "version": 1,
+        "version": RENTAL.version,
+        "nephoscope": __version__,
         "owner": spec.owner or own_name(),
         "expires_s": expires_s,
         "regions": sorted({group.region for group in spec.groups}),
@@ -350,6 +355,8 @@ def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
 def _provisioned(
     name: str, folder: RentalFolder | None, resources: Sequence[Resource]
 ) -> Provisioned:
+    if folder is not None and (refusal := folder.refusal()) is not None:
+        return Provisioned(name, LATER, (), None, " ".join(refusal))
     known = folder.read() if folder is not None else {}
     machines = [resource for resource in resources if resource.kind is Kind.MACHINE]
     since = known.get("since") or min(

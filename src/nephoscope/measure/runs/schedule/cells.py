@@ -13,7 +13,6 @@ from nephoscope.core.errors import PlanError
 from nephoscope.core.model import Setting
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.groups import Group, Work
-from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 PLATFORM = ".platform"
 """The condition that makes a host anew; whatever ran on it is gone."""
@@ -34,7 +33,7 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
     _refuse_reboots(plan, settings)
     for wanted in plan.targets:
         can_boot = wanted.in_plan_lab and plan.lab is not None
-        if wanted.name in names and not (can_boot or isinstance(wanted, RentedRecord)):
+        if wanted.name in names and not (can_boot or wanted.is_rented):
             where = "design.nest" if _renews(plan) else HOST_BOOT
             raise PlanError(
                 f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "
@@ -45,7 +44,7 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
 
 def _refuse_reboots(plan: Plan, settings: Sequence[Setting]) -> None:
     """PlanError for rented machines that would be booted and not made anew."""
-    rented = {target.name for target in plan.targets if isinstance(target, RentedRecord)}
+    rented = {target.name for target in plan.targets if target.is_rented}
     booted = {
         name
         for setting in settings
