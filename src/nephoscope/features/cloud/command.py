@@ -25,7 +25,7 @@ from nephoscope.features.cloud.records import (
 )
 
 if TYPE_CHECKING:
-    from nephoscope.measure.cloud.model import Resource
+    from nephoscope.measure.cloud.model import CloudResource
     from nephoscope.measure.cloud.rental import Rentals
     from nephoscope.measure.cloud.spec import RentalSpec
     from nephoscope.measure.cloud.sweep import Swept
@@ -71,13 +71,13 @@ def opened(choice: CloudChoice) -> Rentals:
 
 
 @dataclass(frozen=True, slots=True)
-class _DoctorArguments:
+class _CloudDoctorArguments:
     cloud: CloudChoice = _CHOICE
     as_json: bool = options.JSON
 
 
 @command(cloud, prints=Document("cloud_check", CloudCheck), requests=Excluded("asks a cloud"))
-def doctor(args: _DoctorArguments) -> int:
+def doctor(args: _CloudDoctorArguments) -> int:
     """Check credentials, quotas, regions and types; creates nothing."""
     from nephoscope.features.cloud.doctor import check
 
@@ -259,13 +259,13 @@ def _rented(
 
 
 @dataclass(frozen=True, slots=True)
-class _ListArguments:
+class _CloudListArguments:
     cloud: CloudChoice = _CHOICE
     as_json: bool = options.JSON
 
 
 @command(cloud, prints=Document("rentals", RentalList), requests=Excluded("asks a cloud"))
-def list_(args: _ListArguments) -> None:
+def list_(args: _CloudListArguments) -> None:
     """List rentals: state, machines, and what is left of ended ones."""
     result = opened(args.cloud).existing()
     rows = [
@@ -467,7 +467,7 @@ def carried_out(work: Coroutine[Any, Any, _Result]) -> _Result:
     return run_until_signal(work, "Interrupted; what was rented was removed.")
 
 
-def _resource(resource: Resource) -> dict[str, Any]:
+def _resource(resource: CloudResource) -> dict[str, Any]:
     return {
         "kind": str(resource.kind),
         "id": resource.id,

@@ -27,12 +27,12 @@ from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.launch import Launch, Launched, LaunchTimes, request_of, target_of
 from nephoscope.measure.cloud.login_network import login_network
 from nephoscope.measure.cloud.model import (
+    CloudResource,
     KeyPairRequest,
     Kind,
     Machine,
-    Resource,
+    ResourceState,
     SecurityGroupRequest,
-    State,
     Tags,
 )
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
@@ -213,7 +213,7 @@ class Rentals:
         wanted = {made.machine.id for made in machines.values()}
         for region in {group.region for group in spec.groups}:
             for resource in await self.calls.machines(region, spec.name):
-                if resource.state is not State.GONE and resource.id not in wanted:
+                if resource.state is not ResourceState.GONE and resource.id not in wanted:
                     folder.note("delete", resource.kind, region, ids=[resource.id])
                     say(f"{resource} is not needed and is removed.")
                     await self.calls.repeat(partial(self.provider.delete, resource))
@@ -233,10 +233,10 @@ class Rentals:
     def existing(self) -> list[Provisioned]:
         """See `Provisioner.existing`: by the folders here and the tags in every region."""
         known = {folder.name: folder for folder in folders(self.root)}
-        resources: dict[str, list[Resource]] = {}
+        resources: dict[str, list[CloudResource]] = {}
         for region in self.provider.regions():
             for resource in self.provider.resources(region):
-                if resource.state is not State.GONE:
+                if resource.state is not ResourceState.GONE:
                     resources.setdefault(resource.tags.run, []).append(resource)
         names = sorted(known.keys() | resources.keys())
         return [_provisioned(name, known.get(name), resources.get(name, [])) for name in names]
@@ -255,7 +255,7 @@ class Rentals:
             resource.id: resource
             for region in known["regions"]
             for resource in self.provider.resources(region, name)
-            if isinstance(resource, Machine) and resource.state is State.READY
+            if isinstance(resource, Machine) and resource.state is ResourceState.READY
         }
         machines = {host: listed[id_] for host, id_ in known["hosts"].items() if id_ in listed}
         if missing := [host for host in known["hosts"] if host not in machines]:
@@ -287,7 +287,7 @@ class Rentals:
                     listed[names[resource.id]] = resource
         happened = tuple(events_between(rental.machines, listed))
         machines = {
-            name: listed.get(name, replace(machine, state=State.GONE))
+            name: listed.get(name, replace(machine, state=ResourceState.GONE))
             for name, machine in rental.machines.items()
         }
         return replace(rental, machines=machines), happened
@@ -353,7 +353,7 @@ def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
 
 
 def _provisioned(
-    name: str, folder: RentalFolder | None, resources: Sequence[Resource]
+    name: str, folder: RentalFolder | None, resources: Sequence[CloudResource]
 ) -> Provisioned:
     if folder is not None and (refusal := folder.refusal()) is not None:
         return Provisioned(name, LATER, (), None, " ".join(refusal))
@@ -368,7 +368,7 @@ def _provisioned(
         sorted(by_id.get(resource.id, resource.name or resource.id) for resource in machines)
     )
     if folder is not None and known.get("phase") == UP:
-        running = {resource.id for resource in machines if resource.state is State.READY}
+        running = {resource.id for resource in machines if resource.state is ResourceState.READY}
         lost = [host for id_, host in by_id.items() if id_ not in running]
         problem = f"{', '.join(lost)} no longer runs" if lost else ""
         return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
