@@ -67,7 +67,7 @@ def _seconds(value: object) -> float | None:
 def machine(entry: Mapping[str, Any], region: str, tags: Tags) -> Machine:
     """Returns a machine from an answer. Its address is shown when it runs: before, it may change
     from the private to the public one."""
-    state = _MACHINE_STATES[entry["ResourceState"]["Name"]]
+    state = _MACHINE_STATES[entry["State"]["Name"]]
     private = entry.get("PrivateIpAddress") or ""
     placement = entry.get("Placement", {})
     reason = entry.get("StateReason", {}).get("Message") or entry.get("StateTransitionReason") or ""
@@ -114,7 +114,7 @@ Maker = Callable[[Mapping[str, Any], str, Tags], CloudResource]
 
 def _maker(kind: Kind, id_key: str, *, created: str = "", name: str = "") -> Maker:
     def made(entry: Mapping[str, Any], region: str, tags: Tags) -> CloudResource:
-        state = entry.get("ResourceState") or entry.get("Status") or ""
+        state = entry.get("State") or entry.get("Status") or ""
         state = state.get("Code", "") if isinstance(state, Mapping) else state
         return CloudResource(
             kind,
@@ -188,7 +188,7 @@ def _ports(calls: Ec2Calls, region: str) -> Iterable[CloudResource]:
     for entry in entries:
         tags = _tags(entry)
         if tags is not None and entry.get("Status") == "available":
-            yield _port({**entry, "ResourceState": ""}, region, tags)
+            yield _port({**entry, "State": ""}, region, tags)
 
 
 _ARNS = 20

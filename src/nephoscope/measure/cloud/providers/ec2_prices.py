@@ -1,4 +1,4 @@
-"""MachinePrices of Amazon: its price list for machines on demand, the spot market's history.
+"""Prices of Amazon: its price list for machines on demand, the spot market's history.
 
 The Price List API: https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/
 API_pricing_GetProducts.html

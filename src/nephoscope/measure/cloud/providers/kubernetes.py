@@ -425,7 +425,7 @@ def _translated() -> Iterator[None]:
 
 
 def _state(metadata: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[ResourceState, str]:
-    """ResourceState of a pod, and the words for why it is not running."""
+    """State of a pod, and the words for why it is not running."""
     if metadata.get("deletionTimestamp"):
         return ResourceState.LEAVING, ""
     words = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
