@@ -18,14 +18,14 @@ from tests.tools import needs
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.model import (
     Action,
+    CloudResource,
     KeyPairRequest,
     Kind,
     Machine,
     MachineRequest,
-    Resource,
+    ResourceState,
     SecurityGroupRequest,
     SnapshotRequest,
-    State,
     Tags,
     VolumeRequest,
 )
@@ -121,13 +121,13 @@ def request_of(case: CloudCase, cloud: Provider, tags: Tags, count: int = 1) -> 
     )
 
 
-def listed(cloud: Provider, case: CloudCase, tags: Tags, kind: Kind) -> list[Resource]:
+def listed(cloud: Provider, case: CloudCase, tags: Tags, kind: Kind) -> list[CloudResource]:
     found = cloud.resources(case.region, tags.run)
-    return [one for one in found if one.kind is kind and one.state is not State.GONE]
+    return [one for one in found if one.kind is kind and one.state is not ResourceState.GONE]
 
 
 def until_state(
-    cloud: Provider, case: CloudCase, tags: Tags, *states: State, count: int = 1
+    cloud: Provider, case: CloudCase, tags: Tags, *states: ResourceState, count: int = 1
 ) -> list[Machine]:
     """Waits until so many machines are in one of the states; 'gone' is not being listed."""
     until = time.monotonic() + case.ready_s
@@ -135,7 +135,7 @@ def until_state(
         found = [one for one in listed(cloud, case, tags, Kind.MACHINE) if isinstance(one, Machine)]
         if len([one for one in found if one.state in states]) >= count:
             return found
-        if State.GONE in states and not found:
+        if ResourceState.GONE in states and not found:
             return []
         assert time.monotonic() < until, found
         time.sleep(0.1)
@@ -143,7 +143,7 @@ def until_state(
 
 def ready(cloud: Provider, case: CloudCase, tags: Tags, count: int = 1) -> list[Machine]:
     cloud.create(request_of(case, cloud, tags, count))
-    return until_state(cloud, case, tags, State.READY, count=count)
+    return until_state(cloud, case, tags, ResourceState.READY, count=count)
 
 
 def refused(call: object) -> CloudError:
@@ -186,7 +186,7 @@ def test_unknown_names(case: CloudCase, cloud: Provider, tags: Tags) -> None:
 def test_machine(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     """Made, found by its tags and by no others', ready, gone; a second removal is no error."""
     (made,) = cloud.create(request_of(case, cloud, tags))
-    (machine,) = until_state(cloud, case, tags, State.READY)
+    (machine,) = until_state(cloud, case, tags, ResourceState.READY)
     assert (machine.id, machine.kind, machine.region) == (made.id, Kind.MACHINE, case.region)
     assert (machine.tags.run, machine.tags.owner) == (tags.run, tags.owner)
     assert machine.tags.expires_s == tags.expires_s
@@ -195,7 +195,7 @@ def test_machine(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert made.id in everything
     assert cloud.resources(case.region, "another-run") == []
     cloud.delete(machine)
-    until_state(cloud, case, tags, State.GONE)
+    until_state(cloud, case, tags, ResourceState.GONE)
     cloud.delete(machine)
 
 
@@ -205,17 +205,17 @@ def test_same_token(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     first = cloud.create(request)
     if cloud.traits.tokens:
         assert [one.id for one in cloud.create(request)] == [one.id for one in first]
-        assert len(until_state(cloud, case, tags, State.READY)) == 1
-    machines = until_state(cloud, case, tags, State.READY)
+        assert len(until_state(cloud, case, tags, ResourceState.READY)) == 1
+    machines = until_state(cloud, case, tags, ResourceState.READY)
     assert {one.tags.token for one in machines} == {tags.token}
     other = replace(request, tags=replace(tags, token=token()))
     cloud.create(other)
-    assert len(until_state(cloud, case, tags, State.READY, count=2)) == 2
+    assert len(until_state(cloud, case, tags, ResourceState.READY, count=2)) == 2
 
 
 def test_count(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     made = cloud.create(request_of(case, cloud, tags, 3))
-    machines = until_state(cloud, case, tags, State.READY, count=3)
+    machines = until_state(cloud, case, tags, ResourceState.READY, count=3)
     assert sorted(one.id for one in machines) == sorted(one.id for one in made)
     assert len(made) == 3
 
@@ -230,13 +230,13 @@ def test_impossible(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     except CloudError as error:
         refusal = error
     if refusal is None:
-        failed = until_state(cloud, case, tags, State.FAILED)
+        failed = until_state(cloud, case, tags, ResourceState.FAILED)
         assert any(one.problem for one in failed)
         return
     assert refusal.cause in (Cause.QUOTA, Cause.CAPACITY)
     assert "\n" not in str(refusal)
     # A provider that has to take some back again may need a moment until they are gone.
-    assert until_state(cloud, case, tags, State.GONE) == []
+    assert until_state(cloud, case, tags, ResourceState.GONE) == []
 
 
 def test_key_pair(case: CloudCase, cloud: Provider, tags: Tags) -> None:
@@ -256,7 +256,7 @@ def test_firewall(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     (found,) = listed(cloud, case, tags, Kind.SECURITY_GROUP)
     assert (found.id, found.tags.run) == (made.id, tags.run)
     cloud.create(replace(request_of(case, cloud, tags), security_group=made.id))
-    until_state(cloud, case, tags, State.READY)
+    until_state(cloud, case, tags, ResourceState.READY)
     clear(cloud, case, tags)
     assert cloud.resources(case.region, tags.run) == [] or not listed(
         cloud, case, tags, Kind.SECURITY_GROUP
@@ -270,7 +270,7 @@ def test_volume(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     (made,) = cloud.create(request)
     until = time.monotonic() + case.ready_s
     while {one.state for one in listed(cloud, case, tags, Kind.VOLUME) if one.id == made.id} != {
-        State.READY
+        ResourceState.READY
     }:
         assert time.monotonic() < until
         time.sleep(0.1)
@@ -293,9 +293,9 @@ def test_stop_and_start(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert {Action.STOP, Action.START} <= cloud.traits.actions
     (machine,) = ready(cloud, case, tags)
     cloud.act(machine, Action.STOP)
-    until_state(cloud, case, tags, State.STOPPED)
+    until_state(cloud, case, tags, ResourceState.STOPPED)
     cloud.act(machine, Action.START)
-    (again,) = until_state(cloud, case, tags, State.READY)
+    (again,) = until_state(cloud, case, tags, ResourceState.READY)
     assert again.id == machine.id
 
 
@@ -303,7 +303,7 @@ def test_reboot(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert Action.REBOOT in cloud.traits.actions
     (machine,) = ready(cloud, case, tags)
     cloud.act(machine, Action.REBOOT)
-    (again,) = until_state(cloud, case, tags, State.READY)
+    (again,) = until_state(cloud, case, tags, ResourceState.READY)
     assert again.id == machine.id
 
 
@@ -311,11 +311,13 @@ def test_resize(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert Action.RESIZE in cloud.traits.actions
     (machine,) = ready(cloud, case, tags)
     cloud.act(machine, Action.STOP)
-    until_state(cloud, case, tags, State.STOPPED)
+    until_state(cloud, case, tags, ResourceState.STOPPED)
     cloud.act(machine, Action.RESIZE, case.other_type)
     cloud.act(machine, Action.START)
     until = time.monotonic() + case.ready_s
-    while [one.type for one in until_state(cloud, case, tags, State.READY)] != [case.other_type]:
+    while [one.type for one in until_state(cloud, case, tags, ResourceState.READY)] != [
+        case.other_type
+    ]:
         assert time.monotonic() < until
         time.sleep(0.1)
 
@@ -328,7 +330,7 @@ def test_console(case: CloudCase, cloud: Provider, tags: Tags) -> None:
 def test_extend(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     (machine,) = ready(cloud, case, tags)
     cloud.extend(machine, tags.expires_s + 600)
-    (again,) = until_state(cloud, case, tags, State.READY)
+    (again,) = until_state(cloud, case, tags, ResourceState.READY)
     assert again.tags.expires_s == tags.expires_s + 600
     assert again.tags.run == tags.run
 
@@ -337,7 +339,7 @@ def test_paging(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     """What lies on a second page is found too."""
     assert case.page
     made = cloud.create(request_of(case, cloud, tags, case.page + 1))
-    machines = until_state(cloud, case, tags, State.READY, count=case.page + 1)
+    machines = until_state(cloud, case, tags, ResourceState.READY, count=case.page + 1)
     assert len(machines) == len(made) == case.page + 1
 
 
@@ -370,7 +372,7 @@ def test_sweep(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     cloud.create(replace(request_of(case, cloud, tags, 2), **more))
     clear(cloud, case, tags)
     left = cloud.resources(case.region, tags.run)
-    assert [one for one in left if one.state is not State.GONE] == []
+    assert [one for one in left if one.state is not ResourceState.GONE] == []
 
 
 def test_each_cell_is_exercised_or_has_a_reason() -> None:

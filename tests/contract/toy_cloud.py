@@ -22,14 +22,14 @@ from nephoscope.measure.cloud.calls import kind_of
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
-    State,
+    ResourceState,
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
@@ -87,10 +87,10 @@ class ToyCloud:
             raise CloudError(Cause.UNKNOWN, f"toy: no image '{name}' in {region}.", "Write plain.")
         return "image-1"
 
-    def prices(self, request: MachineRequest) -> Prices | None:
-        return None if self._price is None else Prices(self._price, source="toy")
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
+        return None if self._price is None else MachinePrices(self._price, source="toy")
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         self._call("create")
         after = self._fails_after()
         kind, token = kind_of(request), request.tags.token
@@ -101,8 +101,8 @@ class ToyCloud:
             raise CloudError(Cause.UNANSWERED, "toy: no answer to create.")
         return made
 
-    def _make(self, kind: Kind, request: Request) -> list[Resource]:
-        made: list[Resource] = []
+    def _make(self, kind: Kind, request: Request) -> list[CloudResource]:
+        made: list[CloudResource] = []
         count, least = 1, 1
         if isinstance(request, MachineRequest):
             if request.type not in ("small", "large"):
@@ -133,13 +133,13 @@ class ToyCloud:
                     )
                 )
             else:
-                made.append(Resource(kind, id_, request.region, request.tags, **common))
+                made.append(CloudResource(kind, id_, request.region, request.tags, **common))
             self._write(made[-1])
         return made
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         self._call("list")
         self._check(region)
         shown = time.time() - self._lag_s
@@ -151,7 +151,7 @@ class ToyCloud:
             and (one.created_s or 0) <= shown
         ]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         self._call("delete")
         after = self._fails_after()
         (self._folder / resource.id).unlink(missing_ok=True)
@@ -161,22 +161,22 @@ class ToyCloud:
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         self._call("act")
         (machine,) = [one for one in self.all(Kind.MACHINE) if one.id == machine.id]  # type: ignore[misc]
-        state = State.STOPPED if action is Action.STOP else State.READY
+        state = ResourceState.STOPPED if action is Action.STOP else ResourceState.READY
         self._write(machine, state=state, **({"type": value} if value else {}))
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         self._call("attach")
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         self._call("detach")
 
     def console(self, machine: Machine) -> str:
         return "toy started"
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         self._write(resource, tags=asdict(resource.tags) | {"expires_s": expires_s})
 
-    def all(self, kind: Kind | None = None) -> list[Resource]:
+    def all(self, kind: Kind | None = None) -> list[CloudResource]:
         """Everything there is, at once: the truth for tests."""
         found = []
         for path in sorted(self._folder.iterdir()):
@@ -184,13 +184,13 @@ class ToyCloud:
                 values = json.loads(path.read_text())
             except (FileNotFoundError, ValueError):
                 continue
-            values |= {"tags": Tags(**values["tags"]), "state": State(values["state"])}
+            values |= {"tags": Tags(**values["tags"]), "state": ResourceState(values["state"])}
             values["kind"] = Kind(values["kind"])
-            made = Machine if values["kind"] is Kind.MACHINE else Resource
+            made = Machine if values["kind"] is Kind.MACHINE else CloudResource
             found.append(made(**values))
         return [one for one in found if kind in (None, one.kind)]
 
-    def _write(self, resource: Resource, **changes: Any) -> None:
+    def _write(self, resource: CloudResource, **changes: Any) -> None:
         aside = self._folder / f"{resource.id}.part"
         aside.write_text(json.dumps(asdict(resource) | changes))
         aside.rename(self._folder / resource.id)

@@ -120,6 +120,13 @@ EVIDENCE = FormatVersion(
 LAB_STATE = FormatVersion(
     "lab-state", "lab", "`/run/nephoscope/LAB/state.json`", "`version`", later=REFUSED
 )
+RENTAL = FormatVersion(
+    "rental",
+    "rental",
+    "`nephoscope/rentals/NAME/rental.json` of the state folder",
+    "`version`",
+    later=REFUSED,
+)
 LAB_IMAGE = FormatVersion(
     "lab-image",
     "guest image",
@@ -173,6 +180,7 @@ FORMATS: Sequence[FormatVersion] = (
     CAPACITY,
     EVIDENCE,
     LAB_STATE,
+    RENTAL,
     LAB_IMAGE,
     ACCELERATORS,
     ANNOUNCEMENT,

@@ -13,7 +13,7 @@ from tests.clouds.kubernetes.contract import kubernetes_cluster  # noqa: F401 - 
 from tests.clouds.renting import Renting
 from tests.tools import needs
 
-from nephoscope.measure.cloud.model import State
+from nephoscope.measure.cloud.model import ResourceState
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import kubernetes as provider
 from nephoscope.measure.cloud.providers import open_provider
@@ -78,13 +78,13 @@ def test_a_pod_ends_when_its_label_says_so_and_lives_on_when_that_is_moved(
         made += cloud.create(replace(asked, tags=replace(asked.tags, expires_s=ends_s)))
     cloud.extend(made[1], ends_s + 600)
     until = time.monotonic() + 60
-    while (found := cloud.resources("default", "short"))[0].state is not State.STOPPED:
+    while (found := cloud.resources("default", "short"))[0].state is not ResourceState.STOPPED:
         assert time.monotonic() < until, found
         time.sleep(0.5)
     assert time.time() >= ends_s
     time.sleep(8)
     (other,) = cloud.resources("default", "longer")
-    assert (other.state, other.tags.expires_s) == (State.READY, ends_s + 600)
+    assert (other.state, other.tags.expires_s) == (ResourceState.READY, ends_s + 600)
     for name in ("short", "longer"):
         renting.swept(wanted, name)
     assert kubernetes_cluster.containers() == []
@@ -105,7 +105,7 @@ def test_an_image_that_nobody_has_is_a_failed_machine_with_its_reason(wanted: Re
     asked = renting.request(wanted, "noimage", "d" * 32)
     cloud.create(replace(asked, image="registry.invalid/nobody:1"))
     until = time.monotonic() + 60
-    while (found := cloud.resources("default", "noimage"))[0].state is not State.FAILED:
+    while (found := cloud.resources("default", "noimage"))[0].state is not ResourceState.FAILED:
         assert time.monotonic() < until, found
         time.sleep(0.5)
     assert "registry.invalid/nobody:1" in found[0].problem  # type: ignore[attr-defined]

@@ -19,7 +19,6 @@ from nephoscope.measure.cloud.providers import open_provider
 def cloud_cloudstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudCase]:
     monkeypatch.setenv("HOME", str(tmp_path))
     config = "[{}]\nendpoint = http://127.0.0.1:{}/client/api\nkey = {}\nsecret = {}\n"
-    pytest.importorskip("libcloud")
     with cloudstack.running() as double:
         sections = (
             ("good", double.port, cloudstack.SECRET),
@@ -37,7 +36,6 @@ def cloud_cloudstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def cloud_opennebula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudCase]:
     monkeypatch.setenv("HOME", str(tmp_path))
     config = "[{}]\nendpoint = http://127.0.0.1:{}\nuser = {}\npassword = {}\n"
-    pytest.importorskip("libcloud")
     with opennebula.running() as double:
         sections = (
             ("good", double.port, opennebula.PASSWORD),

@@ -13,7 +13,7 @@ from tests.clouds.lxd.contract import lxd_server  # noqa: F401 - a fixture
 from tests.clouds.renting import Renting
 from tests.tools import needs
 
-from nephoscope.measure.cloud.model import Kind, SnapshotRequest, State, VolumeRequest
+from nephoscope.measure.cloud.model import Kind, ResourceState, SnapshotRequest, VolumeRequest
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
 
@@ -59,7 +59,7 @@ def test_a_machine_whose_controller_is_gone_ends_by_itself(
     )
     (machine,) = cloud.create(asked)
     until = time.monotonic() + 60
-    while (found := cloud.resources("default", "lease"))[0].state is not State.STOPPED:
+    while (found := cloud.resources("default", "lease"))[0].state is not ResourceState.STOPPED:
         assert time.monotonic() < until, found
         time.sleep(0.2)
     renting.swept(wanted, "lease")

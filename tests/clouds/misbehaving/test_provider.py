@@ -13,22 +13,20 @@ from nephoscope.measure.cloud.model import (
     KeyPairRequest,
     Kind,
     MachineRequest,
+    ResourceState,
     SecurityGroupRequest,
     SnapshotRequest,
-    State,
     Tags,
     VolumeRequest,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings
+from nephoscope.measure.cloud.providers import open_provider
+from nephoscope.measure.cloud.providers.ec2 import Ec2
+from nephoscope.measure.cloud.providers.ec2_policy import policy
 
 from .double import KEY as KEY_ID
 from .double import Double
 from .helpers import IMAGE_NAME
-
-pytest.importorskip("boto3")
-from nephoscope.measure.cloud.providers import open_provider
-from nephoscope.measure.cloud.providers.ec2 import Ec2
-from nephoscope.measure.cloud.providers.ec2_policy import policy
 
 REGION = "us-east-1"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA test"
@@ -123,10 +121,12 @@ def test_removal_is_asked_for_once_more_without_an_error(cloud: Double, ec2: Ec2
     assert caught.value.cause is Cause.IN_USE
     ec2.delete(machine)
     assert [each.state for each in ec2.resources(REGION) if each.id == machine.id] == [
-        State.LEAVING
+        ResourceState.LEAVING
     ]
     cloud.advance(5)
-    assert [each.state for each in ec2.resources(REGION) if each.id == machine.id] == [State.GONE]
+    assert [each.state for each in ec2.resources(REGION) if each.id == machine.id] == [
+        ResourceState.GONE
+    ]
     for each in ec2.resources(REGION):
         ec2.delete(each)
         ec2.delete(each)
@@ -169,10 +169,10 @@ def test_every_kind_is_listed_and_removed(cloud: Double, ec2: Ec2, client) -> No
 
 def test_a_machine_is_stopped_resized_started_and_given_a_volume(cloud: Double, ec2: Ec2) -> None:
     machine = ec2.create(request(ec2, zone=f"{REGION}a"))[0]
-    assert machine.state is State.PENDING
+    assert machine.state is ResourceState.PENDING
     cloud.advance(5)
     (up,) = (each for each in ec2.resources(REGION) if each.kind is Kind.MACHINE)
-    assert (up.state, up.address) == (State.READY, cloud.live("instance")[0]["address"])  # type: ignore[attr-defined]
+    assert (up.state, up.address) == (ResourceState.READY, cloud.live("instance")[0]["address"])  # type: ignore[attr-defined]
     ec2.act(machine, Action.REBOOT)
     ec2.act(machine, Action.STOP)
     with pytest.raises(CloudError) as caught:

@@ -20,9 +20,14 @@ from tests.core.format_versions.cases import GOLDEN, STORED, TEXTS, printed
 from nephoscope.core import format_versions as formats
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.format_versions import FORMATS, REBUILT, FormatVersion
+from nephoscope.measure.cloud import leftovers
+from nephoscope.measure.cloud.intents import RentalFolder
+from nephoscope.measure.cloud.leftovers import SweepScope
 
 BY_ID = {one.id: one for one in FORMATS}
-OTHERS = frozenset({"lab-state", "lab-image", "accelerators", "announcement", "probe-protocol"})
+OTHERS = frozenset(
+    {"lab-state", "rental", "lab-image", "accelerators", "announcement", "probe-protocol"}
+)
 """Formats of files outside stores; each has its own tests below."""
 
 
@@ -216,3 +221,20 @@ def test_a_probe_of_another_protocol_is_refused() -> None:
         assert f"(protocol {other}), and this package needs" in str(refused.value)
         assert "Build both together: `" in str(refused.value)
     check_version(json.dumps({"probe": known.probe, "protocol": version}).encode(), known, "local")
+
+
+def test_a_rental_of_a_later_version_is_refused_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = RentalFolder("r1")
+    folder.path.mkdir(parents=True)
+    known = {"version": 1, "phase": "up", "expires_s": 0, "cloud": {"provider": "none"}}
+    folder.write(known)
+    assert folder.refusal() is None
+    assert "'none' is no provider" in printed("cloud", "down", "r1")
+    folder.write({**known, "version": formats.RENTAL.version + 1, "nephoscope": cases.WRITER})
+    text = printed("cloud", "down", "r1")
+    assert f"has format version {formats.RENTAL.version + 1}, written by nephoscope" in text
+    assert "or remove the rental by its tags with `nephoscope cloud down r1 PROVIDER`" in text
+    assert not leftovers._may_remove(folder, SweepScope(everything=True))

@@ -12,7 +12,7 @@ from tests.contract.toy_cloud import ToyCloud
 
 from nephoscope import command_line
 from nephoscope.measure.cloud import providers
-from nephoscope.measure.cloud.model import Resource
+from nephoscope.measure.cloud.model import CloudResource
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings
 
 UP = ["up", "toy", "--name", "r1", "--region", "east", "--type", "small", "--image", "plain"]
@@ -94,7 +94,7 @@ def test_a_refusal_is_one_sentence_and_nothing_is_made(
 def test_what_is_not_confirmed_as_removed_has_an_exit_code_of_its_own(
     cloud: ToyCloud, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(region: str, run: str | None = None, kinds: Any = None) -> list[Resource]:
+    def refused(region: str, run: str | None = None, kinds: Any = None) -> list[CloudResource]:
         raise CloudError(Cause.CREDENTIALS, "toy: the credentials have expired.")
 
     monkeypatch.setattr(cloud, "resources", refused)

@@ -14,11 +14,11 @@ from pydantic import ConfigDict, Field
 from contract.toy_cloud import ToyCloud
 from nephoscope.measure.cloud.model import (
     Action,
+    CloudResource,
     Kind,
     Machine,
     MachineRequest,
     Request,
-    Resource,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudTraits
 from nephoscope.measure.targets.base import Endpoint, IpVersion
@@ -100,11 +100,11 @@ class PlantedCloud(ToyCloud):
         self._lock = threading.Lock()
         self.most = 0
 
-    def _make(self, kind: Kind, request: Request) -> list[Resource]:
+    def _make(self, kind: Kind, request: Request) -> list[CloudResource]:
         with self._lock:
             return self._make_alone(kind, request)
 
-    def _make_alone(self, kind: Kind, request: Request) -> list[Resource]:
+    def _make_alone(self, kind: Kind, request: Request) -> list[CloudResource]:
         if isinstance(request, MachineRequest):
             live = len(self.all(Kind.MACHINE))
             if live + request.at_least > self._quota:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nephoscope.measure.cloud.events import EventKind, events_between, price_changes
-from nephoscope.measure.cloud.model import Kind, Machine, State, Tags
+from nephoscope.measure.cloud.model import Kind, Machine, ResourceState, Tags
 
 MACHINE = Machine(
     Kind.MACHINE,
@@ -26,20 +26,20 @@ MACHINE = Machine(
     [
         (
             {"market": "spot"},
-            {"market": "spot", "state": State.LEAVING, "problem": "no-capacity"},
+            {"market": "spot", "state": ResourceState.LEAVING, "problem": "no-capacity"},
             "a is interrupted by the cloud (no-capacity).",
         ),
-        ({}, {"state": State.GONE}, "a is ended."),
+        ({}, {"state": ResourceState.GONE}, "a is ended."),
         ({}, None, "a is ended."),
         ({"market": "spot"}, None, "a is interrupted by the cloud."),
-        ({}, {"state": State.STOPPED}, "a is stopped."),
-        ({"state": State.STOPPED}, {}, "a is started again."),
+        ({}, {"state": ResourceState.STOPPED}, "a is stopped."),
+        ({"state": ResourceState.STOPPED}, {}, "a is started again."),
         ({}, {"host": "host-2"}, "a is moved to another host (host-1, now host-2)."),
         ({}, {"type": "large"}, "a is of another type (small, now large)."),
         ({}, {"address": "192.0.2.9"}, "a is at another address (192.0.2.1, now 192.0.2.9)."),
         ({}, {}, ""),
         ({"host": ""}, {"host": "host-1"}, ""),
-        ({"state": State.GONE}, None, ""),
+        ({"state": ResourceState.GONE}, None, ""),
     ],
 )
 def test_each_event_is_one_sentence(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests import sshd
 
-from nephoscope.measure.cloud.model import Kind, State
+from nephoscope.measure.cloud.model import Kind, ResourceState
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.providers.hosts import reservations
@@ -104,7 +104,9 @@ def test_a_host_is_taken_measured_and_given_back(
             await target.close()
         assert len(list(reservations().glob("*.json"))) == 1
         swept = await rentals.remove("taken")
-        assert [(one.kind, one.state) for one in swept.removed] == [(Kind.MACHINE, State.READY)]
+        assert [(one.kind, one.state) for one in swept.removed] == [
+            (Kind.MACHINE, ResourceState.READY)
+        ]
         return trial.samples
 
     assert asyncio.run(whole())

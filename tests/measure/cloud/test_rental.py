@@ -19,12 +19,12 @@ from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.login_network import login_network
 from nephoscope.measure.cloud.model import (
+    CloudResource,
     KeyPairRequest,
     Kind,
     Machine,
     MachineRequest,
-    Resource,
-    State,
+    ResourceState,
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudTraits
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> RentalFolder:
     return made
 
 
-def make(calls: CloudCalls, request: object, folder: RentalFolder) -> Sequence[Resource]:
+def make(calls: CloudCalls, request: object, folder: RentalFolder) -> Sequence[CloudResource]:
     return asyncio.run(calls.make(request, folder))  # type: ignore[arg-type]
 
 
@@ -83,7 +83,7 @@ class Tokenless(ToyCloud):
     traits = CloudTraits(kinds=ToyCloud.traits.kinds, tokens=False, settle_s=0.4, user_data=False)
     lost = 1
 
-    def create(self, request: object) -> Sequence[Resource]:
+    def create(self, request: object) -> Sequence[CloudResource]:
         made = self._make(Kind.MACHINE, request)  # type: ignore[arg-type]
         if self.lost:
             self.lost -= 1
@@ -102,7 +102,7 @@ def test_the_intent_is_on_the_disk_before_the_call(tmp_path: Path, cloud: ToyClo
     kept = folder(tmp_path)
 
     class Watched(ToyCloud):
-        def create(self, request: object) -> Sequence[Resource]:
+        def create(self, request: object) -> Sequence[CloudResource]:
             (intent,) = kept.intents()
             assert (intent.what, intent.kind, intent.region) == ("create", "key pair", "east")
             assert intent.token == request.tags.token  # type: ignore[attr-defined]
@@ -175,12 +175,12 @@ def test_a_machine_that_fails_is_replaced(tmp_path: Path, cloud: ToyCloud) -> No
 
         def resources(
             self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-        ) -> Sequence[Resource]:
+        ) -> Sequence[CloudResource]:
             found = list(super().resources(region, run, kinds))
             first = min((one.id for one in found if one.kind is Kind.MACHINE), default="")
             self.first = getattr(self, "first", first) or first
             return [
-                replace(one, state=State.FAILED, problem="no valid host")  # type: ignore[call-arg]
+                replace(one, state=ResourceState.FAILED, problem="no valid host")  # type: ignore[call-arg]
                 if isinstance(one, Machine) and one.id == self.first
                 else one
                 for one in found
@@ -225,12 +225,12 @@ def test_a_removal_waits_until_a_lagging_list_must_show_everything(tmp_path: Pat
 
 def test_what_stays_is_named_with_the_clouds_words(tmp_path: Path, cloud: ToyCloud) -> None:
     class Stubborn(ToyCloud):
-        def delete(self, resource: Resource) -> None:
+        def delete(self, resource: CloudResource) -> None:
             raise CloudError(Cause.IN_USE, "toy: it is in use.")
 
         def resources(
             self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-        ) -> Sequence[Resource]:
+        ) -> Sequence[CloudResource]:
             if region == "west":
                 raise CloudError(Cause.CREDENTIALS, "toy: the credentials have expired.")
             return super().resources(region, run, kinds)

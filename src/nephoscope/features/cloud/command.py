@@ -26,7 +26,7 @@ from nephoscope.features.cloud.records import (
 )
 
 if TYPE_CHECKING:
-    from nephoscope.measure.cloud.model import Resource
+    from nephoscope.measure.cloud.model import CloudResource
     from nephoscope.measure.cloud.rental import Rentals
     from nephoscope.measure.cloud.spec import RentalSpec
     from nephoscope.measure.cloud.sweep import Swept
@@ -41,13 +41,13 @@ def cloud() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _DoctorArguments:
+class _CloudDoctorArguments:
     cloud: CloudChoice = CHOICE
     as_json: bool = options.JSON
 
 
 @command(cloud, prints=Document("cloud_check", CloudCheck), requests=Excluded("asks a cloud"))
-def doctor(args: _DoctorArguments) -> int:
+def doctor(args: _CloudDoctorArguments) -> int:
     """Check credentials, quotas, regions and types; creates nothing."""
     from nephoscope.features.cloud.doctor import check
 
@@ -229,13 +229,13 @@ def _rented(
 
 
 @dataclass(frozen=True, slots=True)
-class _ListArguments:
+class _CloudListArguments:
     cloud: CloudChoice = CHOICE
     as_json: bool = options.JSON
 
 
 @command(cloud, prints=Document("rentals", RentalList), requests=Excluded("asks a cloud"))
-def list_(args: _ListArguments) -> None:
+def list_(args: _CloudListArguments) -> None:
     """List rentals: state, machines, and what is left of ended ones."""
     result = opened(args.cloud).existing()
     rows = [
@@ -281,7 +281,10 @@ def down(args: _DownArguments) -> int:
     if args.provider is not None:
         choice = CloudChoice(args.provider, args.endpoint, args.profile)
     else:
-        known = RentalFolder(args.name).read().get("cloud")
+        folder = RentalFolder(args.name)
+        if (refusal := folder.refusal()) is not None:
+            raise UsageError(*refusal)
+        known = folder.read().get("cloud")
         if known is None:
             raise UsageError(
                 f"There is no rental named {args.name} of this machine.",
@@ -426,7 +429,7 @@ def policy(args: _PolicyArguments) -> None:
     output.say(json.dumps(policy_of(args.provider), indent=2))
 
 
-def _resource(resource: Resource) -> dict[str, Any]:
+def _resource(resource: CloudResource) -> dict[str, Any]:
     return {
         "kind": str(resource.kind),
         "id": resource.id,

@@ -12,7 +12,14 @@ from typing import TypeVar
 
 from nephoscope.core.tasks import in_thread
 from nephoscope.measure.cloud.intents import RentalFolder
-from nephoscope.measure.cloud.model import Kind, Machine, MachineRequest, Request, Resource, State
+from nephoscope.measure.cloud.model import (
+    CloudResource,
+    Kind,
+    Machine,
+    MachineRequest,
+    Request,
+    ResourceState,
+)
 from nephoscope.measure.cloud.provider import Cause, CloudError, Provider
 from nephoscope.measure.provisioning import Say
 
@@ -88,10 +95,10 @@ class CloudCalls:
                     raise
             await waiting.pause()
 
-    async def list(self, region: str, run: str | None) -> Sequence[Resource]:
+    async def list(self, region: str, run: str | None) -> Sequence[CloudResource]:
         """Returns what of ours a region has, but for what is GONE."""
         resources = await self.repeat(lambda: self.provider.resources(region, run))
-        return [resource for resource in resources if resource.state is not State.GONE]
+        return [resource for resource in resources if resource.state is not ResourceState.GONE]
 
     async def machines(self, region: str, run: str) -> Sequence[Machine]:
         """Returns the machines of a rental in a region, those that are GONE among them."""
@@ -99,7 +106,7 @@ class CloudCalls:
         resources = await self.repeat(lambda: self.provider.resources(region, run, only))
         return [resource for resource in resources if isinstance(resource, Machine)]
 
-    async def make(self, request: Request, folder: RentalFolder) -> Sequence[Resource]:
+    async def make(self, request: Request, folder: RentalFolder) -> Sequence[CloudResource]:
         """Makes what is asked for, once, whatever becomes of the answers.
 
         The intent is written and synced first. A call that may have been done is made again with
@@ -129,7 +136,7 @@ class CloudCalls:
         folder.note("made", kind, region, token=token, ids=[resource.id for resource in made])
         return made
 
-    async def _made_unanswered(self, kind: Kind, request: Request) -> Sequence[Resource]:
+    async def _made_unanswered(self, kind: Kind, request: Request) -> Sequence[CloudResource]:
         """Returns what a call made whose answer is lost; empty when it made nothing."""
         until, back_off = time.monotonic() + self.provider.traits.settle_s, BackOff()
         while True:

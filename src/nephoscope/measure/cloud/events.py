@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from nephoscope.measure.cloud.model import Machine, State
+from nephoscope.measure.cloud.model import Machine, ResourceState
 
 
 class EventKind(StrEnum):
@@ -43,15 +43,25 @@ def events_between(
     """
     for name, old in before.items():
         new = after.get(name)
-        if new is None or new.state in (State.GONE, State.LEAVING, State.FAILED):
-            if old.state not in (State.GONE, State.LEAVING, State.FAILED):
+        if new is None or new.state in (
+            ResourceState.GONE,
+            ResourceState.LEAVING,
+            ResourceState.FAILED,
+        ):
+            if old.state not in (ResourceState.GONE, ResourceState.LEAVING, ResourceState.FAILED):
                 spot = old.market == "spot"
                 kind = EventKind.INTERRUPTED if spot else EventKind.ENDED
                 yield MachineEvent(name, kind, "" if new is None else new.problem)
             continue
-        if old.state is State.READY and new.state in (State.STOPPING, State.STOPPED):
+        if old.state is ResourceState.READY and new.state in (
+            ResourceState.STOPPING,
+            ResourceState.STOPPED,
+        ):
             yield MachineEvent(name, EventKind.STOPPED, new.problem)
-        if old.state in (State.STOPPING, State.STOPPED) and new.state is State.READY:
+        if (
+            old.state in (ResourceState.STOPPING, ResourceState.STOPPED)
+            and new.state is ResourceState.READY
+        ):
             yield MachineEvent(name, EventKind.STARTED)
         for kind, was, now in (
             (EventKind.MOVED, old.host, new.host),

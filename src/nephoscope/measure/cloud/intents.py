@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import StoreError, UsageError, words_of
+from nephoscope.core.format_versions import RENTAL
 
 LINES_READ_BYTES = 64 << 20
 """Longest log that is read; a rental of a thousand machines writes under 1 MB."""
@@ -129,6 +130,20 @@ class RentalFolder:
         except (OSError, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
+
+    def refusal(self) -> tuple[str, str] | None:
+        """Returns the sentence on a rental of a later program, and the next step; None for another.
+
+        Its tags are found all the same.
+        """
+        known = self.read()
+        if not RENTAL.is_later(known.get("version")):
+            return None
+        sentence, step = RENTAL.refusal(
+            self.path / "rental.json", known["version"], str(known.get("nephoscope") or "")
+        )
+        remove = f"`nephoscope cloud down {self.name} PROVIDER`"
+        return sentence, f"{step[:-1]}, or remove the rental by its tags with {remove}."
 
     def note(self, what: str, kind: str, region: str, **more: Any) -> None:
         """Appends a line and syncs it: the call that it announces comes after."""

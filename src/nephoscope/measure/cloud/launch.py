@@ -13,7 +13,7 @@ from nephoscope.core.errors import NephoscopeError, RunFailed
 from nephoscope.core.naming import plural
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.intents import RentalFolder
-from nephoscope.measure.cloud.model import Machine, MachineRequest, State, Tags
+from nephoscope.measure.cloud.model import Machine, MachineRequest, ResourceState, Tags
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudTraits
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.provisioning import Say
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 POLL_S, _TRY_S, _RETRY_S = 1.0, 20.0, 1.0
 _TOO_FEW = (Cause.QUOTA, Cause.CAPACITY)
-_ENDED = (State.FAILED, State.STOPPING, State.STOPPED, State.LEAVING, State.GONE)
+_ENDED = (
+    ResourceState.FAILED,
+    ResourceState.STOPPING,
+    ResourceState.STOPPED,
+    ResourceState.LEAVING,
+    ResourceState.GONE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +180,7 @@ class Following:
         if not waiting:
             return
         machines = await self._calls.machines(self._request.region, self._request.tags.run)
-        listed = {entry.id: entry for entry in machines if entry.state is not State.GONE}
+        listed = {entry.id: entry for entry in machines if entry.state is not ResourceState.GONE}
         for id_ in list(waiting):
             entry = listed.get(id_)
             if entry is None:
@@ -187,7 +193,7 @@ class Following:
                     f"{id_} is {entry.state}{f': {p}' if (p := entry.problem) else ''}"
                 )
                 del waiting[id_]
-            elif entry.state is State.READY and (
+            elif entry.state is ResourceState.READY and (
                 entry.address or entry.target or not self._spec.contact
             ):
                 self._contacts[id_] = asyncio.create_task(self._contact(entry))

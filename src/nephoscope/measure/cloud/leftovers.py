@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from nephoscope.measure.cloud import ended_rentals
 from nephoscope.measure.cloud.intents import RentalFolder, folders
-from nephoscope.measure.cloud.model import Resource
+from nephoscope.measure.cloud.model import CloudResource
 from nephoscope.measure.cloud.rental import Rentals, own_name
 from nephoscope.measure.cloud.sweep import PATIENCE_S, Swept, sweep
 from nephoscope.measure.provisioning import UP, Say
@@ -47,7 +47,7 @@ async def sweep_leftovers(
     unused = [entry for entry in here.values() if _may_remove(entry, scope)]
     owner = scope.owner or own_name()
 
-    def wanted(resource: Resource) -> bool:
+    def wanted(resource: CloudResource) -> bool:
         run = resource.tags.run
         if scope.run:
             return run == scope.run
@@ -84,7 +84,7 @@ def _may_remove(folder: RentalFolder, scope: SweepScope) -> bool:
     """Returns whether nobody uses a rental of this machine, as far as the scope asks."""
     if scope.run:
         return folder.name == scope.run
-    if folder.is_held():
+    if folder.is_held() or folder.refusal() is not None:
         return False
     known = folder.read()
     is_kept = known.get("phase") == UP and known.get("is_kept")

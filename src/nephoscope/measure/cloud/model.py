@@ -32,7 +32,7 @@ class Kind(StrEnum):
     KEY_PAIR = "key pair"
 
 
-class State(StrEnum):
+class ResourceState(StrEnum):
     """States of a resource, as far as a decision depends on them.
 
     A resource that is GONE is still listed for a while by some clouds; it costs nothing.
@@ -126,7 +126,7 @@ class Tags:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class CloudResource:
     """One resource of ours, as the cloud lists it.
 
     created_s: seconds since the epoch; None where the cloud does not show it.
@@ -136,7 +136,7 @@ class Resource:
     id: str
     region: str
     tags: Tags
-    state: State = State.READY
+    state: ResourceState = ResourceState.READY
     zone: str = ""
     name: str = ""
     created_s: float | None = None
@@ -146,7 +146,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine(Resource):
+class Machine(CloudResource):
     """A machine of ours.
 
     address: the one at which the controller reaches it, '' while it has none; private_address:
@@ -252,7 +252,7 @@ class MachineType:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class MachinePrices:
     """Prices of one machine, each in `currency`; None where unknown, 0 where nothing is billed.
 
     per_h: while it runs. address_h: a public address, an hour. storage_gib_h: of its disks.

@@ -17,14 +17,14 @@ from nephoscope.core.errors import RunFailed
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
     Market,
-    Prices,
     Request,
-    Resource,
 )
 
 CONNECT_S, READ_S = 5.0, 30.0
@@ -127,10 +127,10 @@ class Provider(Protocol):
     def image(self, region: str, name: str) -> str:
         """Returns the id of an image, given by id or name; the newest of several of one name."""
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """Returns the prices of one machine of a request; None where they are unknown."""
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """Makes what is asked for, with `request.tags`, under the token `request.tags.token`.
 
         Machines: at least `at_least` and at most `count`, else none. What is made carries its
@@ -139,7 +139,7 @@ class Provider(Protocol):
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """Returns every resource with our tags, of every kind in `traits.kinds`, in a region; of
         one rental only, where `run` names one. kinds: others may be left out, where that spares
         calls; None for all.
@@ -148,20 +148,20 @@ class Provider(Protocol):
         network ports) is in it as a resource of its own.
         """
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """Asks for the removal of a resource; one that is gone is no error."""
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """Does something to a machine; `value` is the new type of a RESIZE."""
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """Attaches a volume to a machine of its zone."""
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """Detaches a volume from its machine."""
 
     def console(self, machine: Machine) -> str:
         """Returns the last of what the machine wrote to its console; '' before it wrote."""
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """Writes a later expiry into the tags of a resource; no error where its kind has none."""

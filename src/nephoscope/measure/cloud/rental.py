@@ -14,7 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nephoscope import __version__
 from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.core.format_versions import RENTAL
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, user_data
@@ -32,18 +34,18 @@ from nephoscope.measure.cloud.launch import (
 )
 from nephoscope.measure.cloud.login_network import login_network
 from nephoscope.measure.cloud.model import (
+    CloudResource,
     KeyPairRequest,
     Kind,
     Machine,
-    Resource,
+    ResourceState,
     SecurityGroupRequest,
-    State,
     Tags,
 )
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
-from nephoscope.measure.provisioning import BROKEN, COMING_UP, UP, Provisioned, Quote, Say
+from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -222,7 +224,7 @@ class Rentals:
         wanted = {made.machine.id for made in machines.values()}
         for region in {group.region for group in spec.groups}:
             for resource in await self.calls.machines(region, spec.name):
-                if resource.state is not State.GONE and resource.id not in wanted:
+                if resource.state is not ResourceState.GONE and resource.id not in wanted:
                     folder.note("delete", resource.kind, region, ids=[resource.id])
                     say(f"{resource} is not needed and is removed.")
                     await self.calls.repeat(partial(self.provider.delete, resource))
@@ -242,10 +244,10 @@ class Rentals:
     def existing(self) -> list[Provisioned]:
         """See `Provisioner.existing`: by the folders here and the tags in every region."""
         known = {folder.name: folder for folder in folders(self.root)}
-        resources: dict[str, list[Resource]] = {}
+        resources: dict[str, list[CloudResource]] = {}
         for region in self.provider.regions():
             for resource in self.provider.resources(region):
-                if resource.state is not State.GONE:
+                if resource.state is not ResourceState.GONE:
                     resources.setdefault(resource.tags.run, []).append(resource)
         names = sorted(known.keys() | resources.keys())
         return [_provisioned(name, known.get(name), resources.get(name, [])) for name in names]
@@ -253,6 +255,8 @@ class Rentals:
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
         folder = RentalFolder(name, self.root)
+        if (refusal := folder.refusal()) is not None:
+            raise UsageError(*refusal)
         known = folder.read()
         if known.get("phase") != UP:
             raise UsageError(
@@ -262,7 +266,7 @@ class Rentals:
             resource.id: resource
             for region in known["regions"]
             for resource in self.provider.resources(region, name)
-            if isinstance(resource, Machine) and resource.state is State.READY
+            if isinstance(resource, Machine) and resource.state is ResourceState.READY
         }
         machines = {host: listed[id_] for host, id_ in known["hosts"].items() if id_ in listed}
         if missing := [host for host in known["hosts"] if host not in machines]:
@@ -294,7 +298,7 @@ class Rentals:
                     listed[names[resource.id]] = resource
         happened = tuple(events_between(rental.machines, listed))
         machines = {
-            name: listed.get(name, replace(machine, state=State.GONE))
+            name: listed.get(name, replace(machine, state=ResourceState.GONE))
             for name, machine in rental.machines.items()
         }
         return replace(rental, machines=machines), happened
@@ -355,7 +359,8 @@ def _tags(spec: RentalSpec, expires_s: int) -> Tags:
 
 def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
     return {
-        "version": 1,
+        "version": RENTAL.version,
+        "nephoscope": __version__,
         "owner": spec.owner or own_name(),
         "expires_s": expires_s,
         "regions": sorted({group.region for group in spec.groups}),
@@ -367,8 +372,10 @@ def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
 
 
 def _provisioned(
-    name: str, folder: RentalFolder | None, resources: Sequence[Resource]
+    name: str, folder: RentalFolder | None, resources: Sequence[CloudResource]
 ) -> Provisioned:
+    if folder is not None and (refusal := folder.refusal()) is not None:
+        return Provisioned(name, LATER, (), None, " ".join(refusal))
     known = folder.read() if folder is not None else {}
     machines = [resource for resource in resources if resource.kind is Kind.MACHINE]
     since = known.get("since") or min(
@@ -380,7 +387,7 @@ def _provisioned(
         sorted(by_id.get(resource.id, resource.name or resource.id) for resource in machines)
     )
     if folder is not None and known.get("phase") == UP:
-        running = {resource.id for resource in machines if resource.state is State.READY}
+        running = {resource.id for resource in machines if resource.state is ResourceState.READY}
         lost = [host for id_, host in by_id.items() if id_ not in running]
         problem = f"{', '.join(lost)} no longer runs" if lost else ""
         return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)

@@ -10,7 +10,7 @@ from nephoscope.measure.cloud import user_data
 from nephoscope.measure.cloud.calls import BackOff
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.launch import Following
-from nephoscope.measure.cloud.model import Action, Machine, MachineRequest, State
+from nephoscope.measure.cloud.model import Action, Machine, MachineRequest, ResourceState
 from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.spec import BOOT_S, RentalSpec
 from nephoscope.measure.provisioning import Say
@@ -37,11 +37,11 @@ async def restart(
     folder = RentalFolder(rental.name, rentals.root)
     say(f"{machine} is stopped and started.")
     await calls.repeat(lambda: provider.act(machine, Action.STOP))
-    await _until(rentals, rental, machine, State.STOPPED)
+    await _until(rentals, rental, machine, ResourceState.STOPPED)
     began = time.monotonic()
     await calls.repeat(lambda: provider.act(machine, Action.START))
     answer_s = time.monotonic() - began
-    machine = await _until(rentals, rental, machine, State.READY)
+    machine = await _until(rentals, rental, machine, ResourceState.READY)
     spec = RentalSpec(rental.name, (), hours=1.0, contact=contact)
     request = MachineRequest(machine.region, machine.type, machine.image, machine.tags)
     host_key = ""
@@ -71,7 +71,9 @@ async def restart(
     )
 
 
-async def _until(rentals: Rentals, rental: Rental, machine: Machine, state: State) -> Machine:
+async def _until(
+    rentals: Rentals, rental: Rental, machine: Machine, state: ResourceState
+) -> Machine:
     """Returns the machine as soon as the cloud lists it in a state. Raises RunFailed after ten
     minutes, or when it is gone."""
     until, back_off = time.monotonic() + BOOT_S, BackOff()
@@ -80,7 +82,7 @@ async def _until(rentals: Rentals, rental: Rental, machine: Machine, state: Stat
         listed = [entry for entry in machines if entry.id == machine.id]
         if listed and listed[0].state is state:
             return listed[0]
-        if time.monotonic() >= until or (listed and listed[0].state is State.FAILED):
+        if time.monotonic() >= until or (listed and listed[0].state is ResourceState.FAILED):
             now = listed[0].state if listed else "not listed"
             raise RunFailed(f"{machine} is {now}, not {state}, after a stop and start.")
         await back_off.wait(until)

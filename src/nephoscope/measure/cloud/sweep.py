@@ -14,7 +14,7 @@ from nephoscope.core.errors import RunFailed
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import in_thread, together
 from nephoscope.measure.cloud.calls import BackOff, CloudCalls
-from nephoscope.measure.cloud.model import Kind, Resource, State
+from nephoscope.measure.cloud.model import CloudResource, Kind, ResourceState
 from nephoscope.measure.cloud.provider import CloudError
 from nephoscope.measure.provisioning import Say
 
@@ -34,10 +34,10 @@ class Swept:
     unlisted: regions that did not answer, with the words. spared: found, and not ours to remove.
     """
 
-    removed: list[Resource] = field(default_factory=list)
-    remaining: dict[Resource, str] = field(default_factory=dict)
+    removed: list[CloudResource] = field(default_factory=list)
+    remaining: dict[CloudResource, str] = field(default_factory=dict)
     unlisted: dict[str, str] = field(default_factory=dict)
-    spared: list[Resource] = field(default_factory=list)
+    spared: list[CloudResource] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
@@ -64,7 +64,7 @@ async def sweep(
     regions: Iterable[str],
     *,
     run: str | None,
-    wanted: Callable[[Resource], bool],
+    wanted: Callable[[CloudResource], bool],
     settled_s: float,
     say: Say,
     patience_s: float = PATIENCE_S,
@@ -92,13 +92,13 @@ class _Region:
         calls: CloudCalls,
         region: str,
         run: str | None,
-        wanted: Callable[[Resource], bool],
+        wanted: Callable[[CloudResource], bool],
         settled_s: float,
         say: Say,
     ) -> None:
         self._calls, self._region, self._run = calls, region, run
         self._wanted, self._settled_s, self._say = wanted, settled_s, say
-        self._seen: dict[tuple[Kind, str], Resource] = {}
+        self._seen: dict[tuple[Kind, str], CloudResource] = {}
         self._words: dict[tuple[Kind, str], str] = {}
 
     async def clear(self, patience_s: float) -> Swept:
@@ -129,7 +129,7 @@ class _Region:
                 until = max(until, time.monotonic() + self._settled_s - time.time())
             await back_off.wait(until)
 
-    async def _remove(self, left: Sequence[Resource]) -> None:
+    async def _remove(self, left: Sequence[CloudResource]) -> None:
         """Asks for the removal of all, kind after kind; what is refused is tried again later."""
         new = [resource for resource in left if (resource.kind, resource.id) not in self._seen]
         if new:
@@ -137,7 +137,7 @@ class _Region:
         for resource in sorted(left, key=lambda resource: _ORDER[resource.kind]):
             key = (resource.kind, resource.id)
             self._seen[key] = resource
-            if resource.state is State.LEAVING:
+            if resource.state is ResourceState.LEAVING:
                 continue
             try:
                 await in_thread(self._calls.provider.delete, resource)
@@ -146,7 +146,7 @@ class _Region:
                 self._words[key] = error.message.rstrip(".")
 
     def _result(
-        self, left: Sequence[Resource], spared: Sequence[Resource], unlisted: str = ""
+        self, left: Sequence[CloudResource], spared: Sequence[CloudResource], unlisted: str = ""
     ) -> Swept:
         for resource in left:
             self._seen.setdefault((resource.kind, resource.id), resource)
@@ -159,6 +159,6 @@ class _Region:
         return Swept(gone, remaining, unlisted_regions, list(spared))
 
 
-def _counts(resources: Sequence[Resource]) -> str:
+def _counts(resources: Sequence[CloudResource]) -> str:
     kinds = [resource.kind for resource in resources]
     return ", ".join(plural(kinds.count(kind), str(kind)) for kind in Kind if kind in kinds)

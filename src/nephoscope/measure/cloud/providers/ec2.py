@@ -15,13 +15,13 @@ from botocore.exceptions import ClientError
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
     Tags,
 )
 from nephoscope.measure.cloud.provider import (
@@ -154,22 +154,22 @@ class Ec2(Ec2Calls):
         newest = max(usable, key=lambda each: str(each.get("CreationDate", "")))
         return str(newest["ImageId"])
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """Returns Amazon's list or spot price of a Linux machine; None where it has none."""
         return ec2_prices.prices(self, request)
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """Makes what is asked for; see `Provider.create`."""
         return ec2_creation.create(self, request)
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """Returns everything of ours in a region; see `Provider.resources`."""
         listed = ec2_listing.resources(self, region, kinds)
         return [each for each in listed if run in (None, each.tags.run)]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """Asks for the removal of one resource, so that one wrong id spoils no batch."""
         operation, parameter, service = ec2_listing.DELETIONS[resource.kind]
         value: Any = [resource.id] if parameter.endswith("s") else resource.id
@@ -191,7 +191,7 @@ class Ec2(Ec2Calls):
             return
         self.call(f"{action}_instances", machine.region, InstanceIds=[machine.id])
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """Attaches a volume under the first free name; one that is attached there is no error."""
         filters = [{"Name": "attachment.instance-id", "Values": [machine.id]}]
         listed = self.pages("describe_volumes", machine.region, "Volumes", Filters=filters)
@@ -202,7 +202,7 @@ class Ec2(Ec2Calls):
         parameters = {"InstanceId": machine.id, "VolumeId": volume.id, "Device": device}
         self.call("attach_volume", machine.region, **parameters)
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """Detaches a volume; one that is attached nowhere is no error."""
         with translating(f"DetachVolume {volume.id} in {volume.region}"):
             try:
@@ -216,7 +216,7 @@ class Ec2(Ec2Calls):
         answer = self.call("get_console_output", machine.region, InstanceId=machine.id)
         return str(answer.get("Output", ""))
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """Writes a later expiry into the tags of a resource."""
         tags = Tags(resource.tags.run, resource.tags.owner, expires_s, resource.tags.token)
         region, made = resource.region, ec2_listing.tag_list(tags)

@@ -8,12 +8,12 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from nephoscope.measure.cloud.model import (
+    CloudResource,
     KeyPairRequest,
     Kind,
     Machine,
     MachineRequest,
     Request,
-    Resource,
     SecurityGroupRequest,
     SnapshotRequest,
     Tags,
@@ -27,7 +27,7 @@ from nephoscope.measure.cloud.providers.ec2_errors import action_of, code_of, tr
 _TOKEN_LENGTH = 64
 
 
-def create(calls: Ec2Calls, request: Request) -> Sequence[Resource]:
+def create(calls: Ec2Calls, request: Request) -> Sequence[CloudResource]:
     """Makes what is asked for; see `Provider.create`."""
     if len(request.tags.token) > _TOKEN_LENGTH:
         raise ValueError("an idempotency token of EC2 has at most 64 characters")
@@ -121,7 +121,7 @@ def _disks(calls: Ec2Calls, request: MachineRequest) -> list[dict[str, Any]]:
     return disks
 
 
-def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> Resource:
+def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> CloudResource:
     region, tags = request.region, request.tags
     # The name is the token: a second call finds the first one's key pair.
     name = tags.as_name(tags.token)
@@ -138,10 +138,10 @@ def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> Resource:
         except ClientError as error:
             if code_of(error) != "InvalidKeyPair.Duplicate":
                 raise
-    return Resource(Kind.KEY_PAIR, name, region, tags, name=name)
+    return CloudResource(Kind.KEY_PAIR, name, region, tags, name=name)
 
 
-def _open_security_group(calls: Ec2Calls, request: SecurityGroupRequest) -> Resource:
+def _open_security_group(calls: Ec2Calls, request: SecurityGroupRequest) -> CloudResource:
     region, tags = request.region, request.tags
     name = tags.as_name(tags.token)
     parameters = {"GroupName": name, "Description": "A rental of Nephoscope"}
@@ -158,7 +158,7 @@ def _open_security_group(calls: Ec2Calls, request: SecurityGroupRequest) -> Reso
             group = _group_of_name(calls, region, name)
     _tag_afterwards(calls, region, tags, [group])
     _authorise(calls, region, group, request)
-    return Resource(Kind.SECURITY_GROUP, group, region, tags, name=name)
+    return CloudResource(Kind.SECURITY_GROUP, group, region, tags, name=name)
 
 
 def _group_of_name(calls: Ec2Calls, region: str, name: str) -> str:
@@ -193,7 +193,7 @@ def _authorise(calls: Ec2Calls, region: str, group: str, request: SecurityGroupR
                     raise
 
 
-def _create_volume(calls: Ec2Calls, request: VolumeRequest) -> Resource:
+def _create_volume(calls: Ec2Calls, request: VolumeRequest) -> CloudResource:
     region, tags = request.region, request.tags
     parameters: dict[str, Any] = {
         "AvailabilityZone": request.zone,
@@ -208,7 +208,7 @@ def _create_volume(calls: Ec2Calls, request: VolumeRequest) -> Resource:
     return ec2_listing.volume(made, region, tags)
 
 
-def _create_snapshot(calls: Ec2Calls, request: SnapshotRequest) -> Resource:
+def _create_snapshot(calls: Ec2Calls, request: SnapshotRequest) -> CloudResource:
     region, tags = request.region, request.tags
     # This call takes no token: what an earlier one made is found by the token in its tags.
     for each in ec2_listing.snapshots(calls, region):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nephoscope.measure.cloud.model import Kind, Machine, Resource, State, Tags
+from nephoscope.measure.cloud.model import CloudResource, Kind, Machine, ResourceState, Tags
 from nephoscope.measure.cloud.provider import Cause, CloudError
 from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
 
@@ -25,22 +25,22 @@ DELETIONS: dict[Kind, tuple[str, str, str]] = {
 """Kind -> boto3's operation that removes one, its parameter, the service."""
 
 _MACHINE_STATES = {
-    "pending": State.PENDING,
-    "running": State.READY,
-    "stopping": State.STOPPING,
-    "stopped": State.STOPPED,
-    "shutting-down": State.LEAVING,
-    "terminated": State.GONE,
+    "pending": ResourceState.PENDING,
+    "running": ResourceState.READY,
+    "stopping": ResourceState.STOPPING,
+    "stopped": ResourceState.STOPPED,
+    "shutting-down": ResourceState.LEAVING,
+    "terminated": ResourceState.GONE,
 }
 _OTHER_STATES = {
-    "creating": State.PENDING,
-    "pending": State.PENDING,
-    "provisioning": State.PENDING,
-    "deleting": State.LEAVING,
-    "deregistered": State.GONE,
-    "deleted": State.GONE,
-    "error": State.FAILED,
-    "failed": State.FAILED,
+    "creating": ResourceState.PENDING,
+    "pending": ResourceState.PENDING,
+    "provisioning": ResourceState.PENDING,
+    "deleting": ResourceState.LEAVING,
+    "deregistered": ResourceState.GONE,
+    "deleted": ResourceState.GONE,
+    "error": ResourceState.FAILED,
+    "failed": ResourceState.FAILED,
 }
 
 
@@ -82,14 +82,14 @@ def machine(entry: Mapping[str, Any], region: str, tags: Tags) -> Machine:
         type=entry["InstanceType"],
         image=entry["ImageId"],
         market="spot" if entry.get("InstanceLifecycle") == "spot" else "on demand",
-        address=(entry.get("PublicIpAddress") or private) if state is State.READY else "",
+        address=(entry.get("PublicIpAddress") or private) if state is ResourceState.READY else "",
         private_address=private,
         host=placement.get("HostId", ""),
-        problem="" if state in (State.PENDING, State.READY) else reason,
+        problem="" if state in (ResourceState.PENDING, ResourceState.READY) else reason,
     )
 
 
-def _machines(calls: Ec2Calls, region: str) -> Iterable[Resource]:
+def _machines(calls: Ec2Calls, region: str) -> Iterable[CloudResource]:
     for reservation in calls.pages(
         "describe_instances", region, "Reservations", **_filter(calls, region)
     ):
@@ -109,19 +109,19 @@ def _filter(calls: Ec2Calls, region: str) -> dict[str, Any]:
     return {"Filters": [{"Name": "tag-key", "Values": ["nephoscope-run"]}]}
 
 
-Maker = Callable[[Mapping[str, Any], str, Tags], Resource]
+Maker = Callable[[Mapping[str, Any], str, Tags], CloudResource]
 
 
 def _maker(kind: Kind, id_key: str, *, created: str = "", name: str = "") -> Maker:
-    def made(entry: Mapping[str, Any], region: str, tags: Tags) -> Resource:
+    def made(entry: Mapping[str, Any], region: str, tags: Tags) -> CloudResource:
         state = entry.get("State") or entry.get("Status") or ""
         state = state.get("Code", "") if isinstance(state, Mapping) else state
-        return Resource(
+        return CloudResource(
             kind,
             entry[id_key],
             region,
             tags,
-            _OTHER_STATES.get(state, State.READY),
+            _OTHER_STATES.get(state, ResourceState.READY),
             entry.get("AvailabilityZone", ""),
             entry.get(name, "") if name else "",
             _seconds(entry.get(created)) if created else None,
@@ -164,7 +164,7 @@ may hold tags, and whether older clouds lack it."""
 _port = _maker(Kind.PORT, "NetworkInterfaceId")
 
 
-def _listed(calls: Ec2Calls, region: str, row: Any) -> Iterable[Resource]:
+def _listed(calls: Ec2Calls, region: str, row: Any) -> Iterable[CloudResource]:
     maker, operation, member, more, names, modern_only = row
     if modern_only and not calls.is_modern(region):
         return
@@ -174,13 +174,13 @@ def _listed(calls: Ec2Calls, region: str, row: Any) -> Iterable[Resource]:
             yield maker(entry, region, tags)
 
 
-def snapshots(calls: Ec2Calls, region: str) -> list[Resource]:
+def snapshots(calls: Ec2Calls, region: str) -> list[CloudResource]:
     """Returns our snapshots."""
     row = next(each for each in _KINDS if each[0] is snapshot)
     return list(_listed(calls, region, row))
 
 
-def _ports(calls: Ec2Calls, region: str) -> Iterable[Resource]:
+def _ports(calls: Ec2Calls, region: str) -> Iterable[CloudResource]:
     """Network interfaces that are attached go with their machine; those that are left do not."""
     entries = calls.pages(
         "describe_network_interfaces", region, "NetworkInterfaces", **_filter(calls, region)
@@ -195,7 +195,7 @@ _ARNS = 20
 """Resources whose tags the balancers' interface shows in one call."""
 
 
-def _balancers(calls: Ec2Calls, region: str) -> Iterable[Resource]:
+def _balancers(calls: Ec2Calls, region: str) -> Iterable[CloudResource]:
     if not calls.is_modern(region):
         return
     listed = calls.pages("describe_load_balancers", region, "LoadBalancers", "elbv2")
@@ -219,7 +219,7 @@ def _balancers(calls: Ec2Calls, region: str) -> Iterable[Resource]:
 
 def resources(
     calls: Ec2Calls, region: str, kinds: Collection[Kind] | None = None
-) -> Sequence[Resource]:
+) -> Sequence[CloudResource]:
     """Returns everything of ours in a region; only machines, in one call instead of twelve, where
     nothing else is wanted. Raises CloudError where any listing fails: a part would look like the
     whole."""

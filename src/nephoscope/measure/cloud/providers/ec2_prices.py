@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nephoscope.measure.cloud.model import MachineRequest, Prices
+from nephoscope.measure.cloud.model import MachinePrices, MachineRequest
 from nephoscope.measure.cloud.provider import CloudError
 from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
 from nephoscope.measure.cloud.providers.ec2_errors import incomplete
@@ -25,7 +25,7 @@ _MINIMUM_S = 60.0
 """Billed at least for Linux machines, then by the second."""
 
 
-def prices(calls: Ec2Calls, request: MachineRequest) -> Prices | None:
+def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
     """Returns the prices of one machine; None without a list, and for images that cost more."""
     image = calls.image_details(request.region, request.image)
     if image.get("PlatformDetails", _LINUX) != _LINUX:
@@ -41,7 +41,7 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> Prices | None:
         calls, "AmazonEC2", productFamily="Storage", volumeApiName="gp3", regionCode=region
     )
     address = _price(calls, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
-    return Prices(
+    return MachinePrices(
         per_h,
         address_h=address[0],
         storage_gib_h=None if storage[0] is None else storage[0] / _MONTH_H,

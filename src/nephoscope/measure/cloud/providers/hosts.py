@@ -25,13 +25,13 @@ from nephoscope.measure.cloud.inventory import EVERY, InventoryHost, read_hosts
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
@@ -103,11 +103,11 @@ class ExistingHosts:
             f"Write `image: {IMAGE}`.",
         )
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: they are paid for already."""
         return None
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """See `Provider.create`: takes hosts that nobody has taken, in the order of the list."""
         if not isinstance(request, MachineRequest):
             raise CloudError(Cause.REFUSED, "Existing hosts: only machines can be taken.")
@@ -148,12 +148,12 @@ class ExistingHosts:
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """See `Provider.resources`: also of hosts that have left the list."""
         results = [_machine(entry) for entry in _read_reservations() if entry["region"] == region]
         return [entry for entry in results if run in (None, entry.tags.run)]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """See `Provider.delete`: gives a host back, unless somebody else has it by now."""
         with _locked():
             for entry in _read_reservations():
@@ -164,11 +164,11 @@ class ExistingHosts:
         """See `Provider.act`: hosts of others are left as they are."""
         raise CloudError(Cause.REFUSED, f"Existing hosts: {action} is not done to them.")
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """See `Provider.attach`."""
         raise CloudError(Cause.REFUSED, "Existing hosts: no volume is attached to them.")
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """See `Provider.detach`."""
         raise CloudError(Cause.REFUSED, "Existing hosts: no volume is attached to them.")
 
@@ -176,7 +176,7 @@ class ExistingHosts:
         """See `Provider.console`: nobody shows it."""
         return ""
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """See `Provider.extend`."""
         with _locked():
             for entry in _read_reservations():

@@ -19,14 +19,14 @@ from nephoscope.measure.cloud.machine_sizes import parse_size, size_name, sizes_
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
-    State,
+    ResourceState,
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
@@ -139,11 +139,11 @@ class KubernetesCloud:
             )
         return name
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: the nodes are paid for, not the pods."""
         return None
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """See `Provider.create`. A name holds the token, so that a repeated call makes nothing."""
         if not isinstance(request, MachineRequest) or request.placement_group:
             raise CloudError(Cause.REFUSED, "Kubernetes makes pods, and groups none of them.")
@@ -155,7 +155,7 @@ class KubernetesCloud:
                 f"Kubernetes: no node is as large as {request.type}; the largest takes "
                 f"{size_name(vcpus, memory >> 20 << 20)}.",
             )
-        made: list[Resource] = []
+        made: list[CloudResource] = []
         try:
             for number in range(request.count):
                 made.append(self._create_pod(request, size, number))
@@ -168,7 +168,7 @@ class KubernetesCloud:
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """See `Provider.resources`."""
         selector = f"{_RUN}={run}" if run else _RUN
         pods = list(self._list(f"/api/v1/namespaces/{region}/pods", selector))
@@ -176,20 +176,20 @@ class KubernetesCloud:
         made = [self._machine(region, pod, zones) for pod in pods]
         return [entry for entry in made if entry is not None]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """See `Provider.delete`; the pod stays listed until its node has ended it."""
-        with contextlib.suppress(_Missing):
+        with contextlib.suppress(_NoSuchPod):
             self._ask("DELETE", f"/api/v1/namespaces/{resource.region}/pods/{resource.id}")
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """See `Provider.act`: a pod that ended does not come back."""
         raise CloudError(Cause.REFUSED, f"Kubernetes: {action} is nothing that a pod can do.")
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """See `Provider.attach`."""
         raise CloudError(Cause.REFUSED, "Kubernetes attaches no volume to a pod that runs.")
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """See `Provider.detach`."""
         raise CloudError(Cause.REFUSED, "Kubernetes detaches no volume from a pod that runs.")
 
@@ -200,7 +200,7 @@ class KubernetesCloud:
             answer = self._at.server.request("GET", path)
         return answer.text if answer.good else ""
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """See `Provider.extend`; by an hour at most."""
         path = f"/api/v1/namespaces/{resource.region}/pods/{resource.id}"
         pod = self._ask("GET", path)
@@ -379,7 +379,7 @@ class KubernetesCloud:
         return answer.document
 
 
-class _Missing(CloudError):
+class _NoSuchPod(CloudError):
     """What was asked for is not there."""
 
 
@@ -392,7 +392,7 @@ def _error(answer: Answer) -> CloudError:
     message = f"Kubernetes: {words or f'status {answer.status}'}."
     reason = answer.document.get("reason")
     if answer.status == 404:
-        return _Missing(Cause.UNKNOWN, message)
+        return _NoSuchPod(Cause.UNKNOWN, message)
     if reason == "AlreadyExists":
         return _Exists(Cause.REFUSED, message)
     if answer.status == 403 and "exceeded quota" in words:
@@ -424,28 +424,31 @@ def _translated() -> Iterator[None]:
         raise CloudError(Cause.UNANSWERED, f"Kubernetes gave no answer: {words}.") from error
 
 
-def _state(metadata: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[State, str]:
+def _state(metadata: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[ResourceState, str]:
     """State of a pod, and the words for why it is not running."""
     if metadata.get("deletionTimestamp"):
-        return State.LEAVING, ""
+        return ResourceState.LEAVING, ""
     words = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
     phase = status.get("phase")
     if phase == "Succeeded":
-        return State.STOPPED, "it ended"
+        return ResourceState.STOPPED, "it ended"
     if phase == "Failed":
         ended = status.get("reason") == "DeadlineExceeded"
-        return (State.STOPPED if ended else State.FAILED), words or "it ended"
+        return (ResourceState.STOPPED if ended else ResourceState.FAILED), words or "it ended"
     containers = status.get("containerStatuses") or ()
     for state in (entry.get("state") or {} for entry in containers):
         waiting = state.get("waiting") or {}
         if waiting.get("reason") in _LOST:
-            return State.FAILED, f"{waiting['reason']}: {waiting.get('message', '')}".rstrip(": ")
+            return (
+                ResourceState.FAILED,
+                f"{waiting['reason']}: {waiting.get('message', '')}".rstrip(": "),
+            )
         if phase == "Running" and state.get("running"):
-            return State.READY, ""
+            return ResourceState.READY, ""
     for entry in status.get("conditions") or ():
         if entry["type"] == "PodScheduled" and entry["status"] == "False":
-            return State.PENDING, str(entry.get("message", ""))
-    return State.PENDING, ""
+            return ResourceState.PENDING, str(entry.get("message", ""))
+    return ResourceState.PENDING, ""
 
 
 _SUFFIXES = {

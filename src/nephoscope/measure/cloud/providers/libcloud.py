@@ -21,14 +21,14 @@ from nephoscope.core.errors import UsageError
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
-    State,
+    ResourceState,
     Tags,
 )
 from nephoscope.measure.cloud.provider import (
@@ -120,11 +120,11 @@ class LibcloudCloud:
             driver = self._driver()
             return str(self._image(driver, region, name).id)
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: those that Libcloud is shipped with are years old."""
         return None
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """See `Provider.create`."""
         if not isinstance(request, MachineRequest):
             raise CloudError(Cause.REFUSED, f"{self._of.title}: only machines are made here.")
@@ -143,12 +143,12 @@ class LibcloudCloud:
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """See `Provider.resources`."""
         with self._translated():
             driver = self._driver()
             location = self._location(driver, region)
-            results: list[Resource] = [
+            results: list[CloudResource] = [
                 _machine(region, node, tags) for node, tags in self._of.nodes(driver, location)
             ]
             if self._of.cards:
@@ -157,7 +157,7 @@ class LibcloudCloud:
                 ]
             return [entry for entry in results if run in (None, entry.tags.run)]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """See `Provider.delete`."""
         with self._translated():
             driver = self._driver()
@@ -188,11 +188,11 @@ class LibcloudCloud:
                 if node.id == machine.id:
                     driver.reboot_node(node)
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """See `Provider.attach`."""
         raise CloudError(Cause.REFUSED, f"{self._of.title}: no volumes are made here.")
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """See `Provider.detach`."""
         raise CloudError(Cause.REFUSED, f"{self._of.title}: no volumes are made here.")
 
@@ -200,7 +200,7 @@ class LibcloudCloud:
         """See `Provider.console`: Libcloud shows none."""
         return ""
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """See `Provider.extend`: the expiry is in the name, which stays."""
 
     def _create_node(self, request: MachineRequest, number: int) -> Machine:
@@ -341,14 +341,14 @@ def _type(size: Any) -> MachineType:
 
 
 _STATES = {
-    "running": State.READY,
-    "stopped": State.STOPPED,
-    "paused": State.STOPPED,
-    "suspended": State.STOPPED,
-    "stopping": State.STOPPING,
+    "running": ResourceState.READY,
+    "stopped": ResourceState.STOPPED,
+    "paused": ResourceState.STOPPED,
+    "suspended": ResourceState.STOPPED,
+    "stopping": ResourceState.STOPPING,
     # Drivers put there what failed, and what was removed and keeps its disk: both must go.
-    "terminated": State.FAILED,
-    "error": State.FAILED,
+    "terminated": ResourceState.FAILED,
+    "error": ResourceState.FAILED,
 }
 
 
@@ -362,7 +362,7 @@ def _machine(region: str, node: Any, tags: Tags) -> Machine:
         str(node.id),
         region,
         tags,
-        _STATES.get(str(node.state), State.PENDING),
+        _STATES.get(str(node.state), ResourceState.PENDING),
         name=str(node.name),
         created_s=created.timestamp() if created is not None else None,
         type=str(extra.get("size_name") or getattr(node.size, "name", "") or extra.get("type", "")),
@@ -589,8 +589,8 @@ def _azure_cards(driver: Any, region: str) -> _Listing:
                 yield card, tags
 
 
-def _card(region: str, card: Any, tags: Tags) -> Resource:
-    return Resource(Kind.PORT, str(card.id), region, tags, name=str(card.name))
+def _card(region: str, card: Any, tags: Tags) -> CloudResource:
+    return CloudResource(Kind.PORT, str(card.id), region, tags, name=str(card.name))
 
 
 # Rackspace: OpenStack with metadata at creation.

@@ -20,15 +20,15 @@ import libvirt
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
+    ResourceState,
     SnapshotRequest,
-    State,
     Tags,
     VolumeRequest,
 )
@@ -44,13 +44,13 @@ REGION = "host"
 _LARGEST_CONSOLE_BYTES = 1 << 20
 _MIB = 1 << 20
 _STATES = {
-    libvirt.VIR_DOMAIN_RUNNING: State.READY,
-    libvirt.VIR_DOMAIN_BLOCKED: State.READY,
-    libvirt.VIR_DOMAIN_PAUSED: State.STOPPED,
-    libvirt.VIR_DOMAIN_SHUTDOWN: State.STOPPING,
-    libvirt.VIR_DOMAIN_SHUTOFF: State.STOPPED,
-    libvirt.VIR_DOMAIN_CRASHED: State.FAILED,
-    libvirt.VIR_DOMAIN_PMSUSPENDED: State.STOPPED,
+    libvirt.VIR_DOMAIN_RUNNING: ResourceState.READY,
+    libvirt.VIR_DOMAIN_BLOCKED: ResourceState.READY,
+    libvirt.VIR_DOMAIN_PAUSED: ResourceState.STOPPED,
+    libvirt.VIR_DOMAIN_SHUTDOWN: ResourceState.STOPPING,
+    libvirt.VIR_DOMAIN_SHUTOFF: ResourceState.STOPPED,
+    libvirt.VIR_DOMAIN_CRASHED: ResourceState.FAILED,
+    libvirt.VIR_DOMAIN_PMSUSPENDED: ResourceState.STOPPED,
 }
 ROOT, SEED, CONSOLE, DATA, SNAPSHOT = "root", "seed", "console", "data", "snapshot"
 """What a volume is for: the last word of its name."""
@@ -135,11 +135,11 @@ class Libvirt:
         self._call(f"reading image {name}", lambda host: _image(host, name))
         return name
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: nobody is paid."""
         return None
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """See `Provider.create`."""
         if isinstance(request, MachineRequest | VolumeRequest | SnapshotRequest):
             return self._call("making what was asked for", lambda host: self._create(host, request))
@@ -151,7 +151,7 @@ class Libvirt:
 
     def _create(
         self, host: Any, request: MachineRequest | VolumeRequest | SnapshotRequest
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         with self._creating:
             if isinstance(request, MachineRequest):
                 return _machines(host, request)
@@ -161,12 +161,12 @@ class Libvirt:
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """See `Provider.resources`."""
         result = self._call("listing resources", lambda host: [*_listed(host)])
         return [entry for entry in result if run in (None, entry.tags.run)]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """See `Provider.delete`; a machine's disk, seed and console go with it."""
 
         def remove(host: Any) -> None:
@@ -205,7 +205,7 @@ class Libvirt:
 
         self._call(f"{action} of {machine}", act)
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """See `Provider.attach`."""
         self._call(
             f"attaching {volume}",
@@ -214,7 +214,7 @@ class Libvirt:
             ),
         )
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """See `Provider.detach`."""
 
         def detach(host: Any) -> None:
@@ -234,7 +234,7 @@ class Libvirt:
 
         return self._call(f"reading the console of {machine}", read)
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """See `Provider.extend`. Volumes keep the names that they have."""
 
         def extend(host: Any) -> None:
@@ -346,7 +346,7 @@ def _machines(host: Any, request: MachineRequest) -> Sequence[Machine]:
     made: list[Machine] = []
     for number in range(_granted(host, request, memory_mib)):
         name = f"{request.name or request.tags.run}-{request.tags.token[:12]}-{number}"
-        shape = xml.Shape(name, vcpus, memory_mib, request.tags, network)
+        shape = xml.DomainShape(name, vcpus, memory_mib, request.tags, network)
         try:
             made.append(_made(host, pool, image, request, shape, number))
         except (libvirt.libvirtError, CloudError):
@@ -380,7 +380,12 @@ def _granted(host: Any, request: MachineRequest, memory_mib: int) -> int:
 
 
 def _made(
-    host: Any, pool: Any, image: _Image, request: MachineRequest, shape: xml.Shape, number: int
+    host: Any,
+    pool: Any,
+    image: _Image,
+    request: MachineRequest,
+    shape: xml.DomainShape,
+    number: int,
 ) -> Machine:
     domain = _named(host, shape.name)
     if domain is None:
@@ -464,16 +469,16 @@ def _remove_volumes(host: Any, tags: Tags, number: int) -> None:
                 volume.delete()
 
 
-def _data(host: Any, request: VolumeRequest) -> Resource:
+def _data(host: Any, request: VolumeRequest) -> CloudResource:
     pool, name = _pool(host, _Image()), _volume_name(request.tags, 0, DATA)
     if request.snapshot:
         volume = _copied(host, request.snapshot, name)
     else:
         volume = _ensured(pool, name, request.size_bytes, "qcow2")
-    return Resource(Kind.VOLUME, str(volume.path()), REGION, request.tags, name=name)
+    return CloudResource(Kind.VOLUME, str(volume.path()), REGION, request.tags, name=name)
 
 
-def _copy(host: Any, request: SnapshotRequest) -> Resource:
+def _copy(host: Any, request: SnapshotRequest) -> CloudResource:
     """A copy of a volume, or of a machine's root disk."""
     domain, source = _domain(host, request.source), request.source
     if domain is not None:
@@ -483,7 +488,7 @@ def _copy(host: Any, request: SnapshotRequest) -> Resource:
         source = disks[0]
     name = _volume_name(request.tags, 0, SNAPSHOT)
     volume = _copied(host, source, name)
-    return Resource(Kind.SNAPSHOT, str(volume.path()), REGION, request.tags, name=name)
+    return CloudResource(Kind.SNAPSHOT, str(volume.path()), REGION, request.tags, name=name)
 
 
 def _copied(host: Any, source: str, name: str) -> Any:
@@ -515,7 +520,7 @@ def _use(name: str) -> str:
     return str(name).rpartition("-")[2]
 
 
-def _listed(host: Any) -> Iterator[Resource]:
+def _listed(host: Any) -> Iterator[CloudResource]:
     for domain in host.listAllDomains():
         if machine := _machine(domain):
             yield machine
@@ -526,7 +531,7 @@ def _listed(host: Any) -> Iterator[Resource]:
                 kind = Kind.SNAPSHOT if _use(name) == SNAPSHOT else Kind.VOLUME
                 token = name.split(".", 4)[-1].rsplit("-", 2)[0]
                 tags = replace(tags, token=token)
-                yield Resource(kind, str(volume.path()), REGION, tags, name=name)
+                yield CloudResource(kind, str(volume.path()), REGION, tags, name=name)
 
 
 def _machine(domain: Any) -> Machine | None:
@@ -536,9 +541,9 @@ def _machine(domain: Any) -> Machine | None:
         tags = xml.tags_of(description)
         if tags is None:
             return None
-        state, address = _STATES.get(domain.state()[0], State.PENDING), ""
+        state, address = _STATES.get(domain.state()[0], ResourceState.PENDING), ""
         info = domain.info()
-        if state is State.READY:
+        if state is ResourceState.READY:
             address = _address(domain)
         return Machine(
             Kind.MACHINE,
@@ -550,7 +555,7 @@ def _machine(domain: Any) -> Machine | None:
             type=xml.type_name(info[3], info[1] // 1024),
             address=address,
             private_address=address,
-            problem="its guest crashed" if state is State.FAILED else "",
+            problem="its guest crashed" if state is ResourceState.FAILED else "",
         )
     except libvirt.libvirtError as error:
         if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:

@@ -18,7 +18,7 @@ _BEST = ("kvm", "xen", "qemu", "test")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DomainShape:
     """A machine as its document describes it."""
 
     name: str
@@ -94,7 +94,12 @@ def tags_of(description: str) -> Tags | None:
 
 
 def domain(
-    kind: str, arch: str, shape: Shape, paths: Mapping[str, str], kernel: str = "", initrd: str = ""
+    kind: str,
+    arch: str,
+    shape: DomainShape,
+    paths: Mapping[str, str],
+    kernel: str = "",
+    initrd: str = "",
 ) -> str:
     """Returns a machine's document. paths: of its volumes `root`, `seed` and `console`."""
     root = Element("domain", {"type": kind})

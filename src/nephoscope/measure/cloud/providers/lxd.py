@@ -16,15 +16,15 @@ from nephoscope.measure.cloud.machine_sizes import parse_size, size_name, sizes_
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
+    ResourceState,
     SnapshotRequest,
-    State,
     Tags,
     VolumeRequest,
 )
@@ -43,13 +43,13 @@ _WAIT_S = READ_S - 5
 """Time that an operation is waited for; one that takes longer shows in the listing."""
 
 _STATES = {
-    "Running": State.READY,
-    "Ready": State.READY,
-    "Stopped": State.STOPPED,
-    "Stopping": State.STOPPING,
-    "Starting": State.PENDING,
-    "Frozen": State.STOPPED,
-    "Error": State.FAILED,
+    "Running": ResourceState.READY,
+    "Ready": ResourceState.READY,
+    "Stopped": ResourceState.STOPPED,
+    "Stopping": ResourceState.STOPPING,
+    "Starting": ResourceState.PENDING,
+    "Frozen": ResourceState.STOPPED,
+    "Error": ResourceState.FAILED,
 }
 _ACTIONS = {Action.STOP: "stop", Action.START: "start", Action.REBOOT: "restart"}
 
@@ -122,7 +122,7 @@ class LxdCloud:
     def image(self, region: str, name: str) -> str:
         """See `Provider.image`: by alias, or by (the beginning of) its fingerprint."""
         for path in (f"/images/aliases/{name}", f"/images/{name}"):
-            with contextlib.suppress(_Missing):
+            with contextlib.suppress(_NoSuchInstance):
                 results = self._ask(region, "GET", path)
                 return str(results.get("target") or results["fingerprint"])
         raise CloudError(
@@ -131,11 +131,11 @@ class LxdCloud:
             "See `lxc image list`; copy one with `lxc image copy`.",
         )
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: nobody is paid."""
         return None
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """See `Provider.create`. A name holds the token, so that a repeated call makes nothing."""
         if isinstance(request, MachineRequest):
             return self._create_machines(request)
@@ -147,11 +147,11 @@ class LxdCloud:
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """See `Provider.resources`."""
         every = {"recursion": "2"}
         machines = self._ask(region, "GET", "/instances", query=every)
-        results: list[Resource] = []
+        results: list[CloudResource] = []
         for entry in machines:
             machine = self._machine(region, entry)
             results += [machine] if machine is not None else []
@@ -163,10 +163,10 @@ class LxdCloud:
                 results += self._volume(region, pool, volume)
         return [entry for entry in results if run in (None, entry.tags.run)]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """See `Provider.delete`."""
         path = self._path(resource)
-        with contextlib.suppress(_Missing):
+        with contextlib.suppress(_NoSuchInstance):
             if resource.kind is Kind.MACHINE:
                 with contextlib.suppress(CloudError):  # it is stopped already
                     self._set_state(resource, "stop")
@@ -184,14 +184,14 @@ class LxdCloud:
             script = (results.get("config") or {}).get("cloud-init.user-data", "")
             self._run(machine.region, machine.id, script, first=False)
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """See `Provider.attach`: as a folder, for volumes are file systems here."""
         pool, _, name = volume.id.partition("/")
         device = {"type": "disk", "pool": pool, "source": name, "path": f"/mnt/{name}"}
         body = {"devices": {f"vol-{name}"[:60]: device}}
         self._ask(machine.region, "PATCH", self._path(machine), body)
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """See `Provider.detach`."""
         _, _, name = volume.id.partition("/")
         for entry in self._ask(volume.region, "GET", "/instances", query={"recursion": "1"}):
@@ -209,7 +209,7 @@ class LxdCloud:
             answer = self._server.request("GET", path)
         return answer.text if answer.good else ""
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """See `Provider.extend`."""
         tags = Tags(resource.tags.run, resource.tags.owner, expires_s, resource.tags.token)
         path = self._path(resource)
@@ -217,9 +217,9 @@ class LxdCloud:
             return
         self._ask(resource.region, "PATCH", path, {"config": _user(tags)})
 
-    def _create_machines(self, request: MachineRequest) -> Sequence[Resource]:
+    def _create_machines(self, request: MachineRequest) -> Sequence[CloudResource]:
         size = parse_size("LXD", request.type)
-        made: list[Resource] = []
+        made: list[CloudResource] = []
         try:
             for number in range(request.count):
                 made.append(self._create_machine(request, size, number))
@@ -255,7 +255,7 @@ class LxdCloud:
         machine = self._machine(request.region, results)
         if machine is None:
             raise CloudError(Cause.REFUSED, f"LXD: {name} belongs to somebody else.")
-        if machine.state is not State.READY:
+        if machine.state is not ResourceState.READY:
             try:
                 self._set_state(machine, "start")
             except CloudError:
@@ -282,7 +282,7 @@ class LxdCloud:
             body = {"command": words, "wait-for-websocket": False, "interactive": False}
             self._ask(region, "POST", f"/instances/{name}/exec", body)
 
-    def _create_volume(self, request: VolumeRequest) -> Resource:
+    def _create_volume(self, request: VolumeRequest) -> CloudResource:
         pool = request.type or self._pools()[0]
         name = f"nephoscope-{request.tags.token[:32]}"
         source: dict[str, Any] = {"type": "none"}
@@ -298,9 +298,9 @@ class LxdCloud:
         except CloudError as error:
             if "already exists" not in error.message:
                 raise
-        return Resource(Kind.VOLUME, f"{pool}/{name}", request.region, request.tags)
+        return CloudResource(Kind.VOLUME, f"{pool}/{name}", request.region, request.tags)
 
-    def _create_snapshot(self, request: SnapshotRequest) -> Resource:
+    def _create_snapshot(self, request: SnapshotRequest) -> CloudResource:
         """A snapshot of a machine goes with the machine; one of a volume with the volume."""
         name = request.tags.as_name(request.tags.token[:8])
         path = self._path_of_source(request.source)
@@ -310,7 +310,7 @@ class LxdCloud:
             if "already exists" not in error.message:
                 raise
         id_ = f"{request.source}/{name}"
-        return Resource(Kind.SNAPSHOT, id_, request.region, request.tags, name=name)
+        return CloudResource(Kind.SNAPSHOT, id_, request.region, request.tags, name=name)
 
     def _machine(self, region: str, entry: Mapping[str, Any]) -> Machine | None:
         config = entry.get("config") or {}
@@ -324,7 +324,7 @@ class LxdCloud:
             str(entry["name"]),
             region,
             tags,
-            _STATES.get(str(entry.get("status")), State.PENDING),
+            _STATES.get(str(entry.get("status")), ResourceState.PENDING),
             zone="" if entry.get("location") in (None, "none") else str(entry["location"]),
             name=str(entry.get("description") or ""),
             created_s=_seconds(entry.get("created_at")),
@@ -343,26 +343,28 @@ class LxdCloud:
             values["remote"] = self._settings.profile
         return values
 
-    def _volume(self, region: str, pool: str, entry: Mapping[str, Any]) -> Iterator[Resource]:
+    def _volume(self, region: str, pool: str, entry: Mapping[str, Any]) -> Iterator[CloudResource]:
         name, _, snapshot = str(entry["name"]).partition("/")
         created = _seconds(entry.get("created_at"))
         tags = _tags(entry.get("config") or {})
         if not snapshot and tags is not None:
-            yield Resource(Kind.VOLUME, f"{pool}/{name}", region, tags, created_s=created)
+            yield CloudResource(Kind.VOLUME, f"{pool}/{name}", region, tags, created_s=created)
         yield from self._snapshot(region, f"{pool}/{name}", {**entry, "name": snapshot})
 
-    def _snapshot(self, region: str, source: str, entry: Mapping[str, Any]) -> Iterator[Resource]:
+    def _snapshot(
+        self, region: str, source: str, entry: Mapping[str, Any]
+    ) -> Iterator[CloudResource]:
         name, created = str(entry["name"]), _seconds(entry.get("created_at"))
         tags = Tags.from_name(name)
         if tags is not None:
             id_ = f"{source}/{name}"
-            yield Resource(Kind.SNAPSHOT, id_, region, tags, name=name, created_s=created)
+            yield CloudResource(Kind.SNAPSHOT, id_, region, tags, name=name, created_s=created)
 
-    def _set_state(self, machine: Resource, action: str) -> None:
+    def _set_state(self, machine: CloudResource, action: str) -> None:
         body = {"action": action, "force": True, "timeout": int(_WAIT_S)}
         self._ask(machine.region, "PUT", f"{self._path(machine)}/state", body)
 
-    def _path(self, resource: Resource) -> str:
+    def _path(self, resource: CloudResource) -> str:
         if resource.kind is Kind.SNAPSHOT:
             source, _, name = resource.id.rpartition("/")
             return f"{self._path_of_source(source)}/snapshots/{name}"
@@ -406,7 +408,7 @@ class LxdCloud:
         return operation
 
 
-class _Missing(CloudError):
+class _NoSuchInstance(CloudError):
     """What was asked for is not there."""
 
 
@@ -425,7 +427,7 @@ _WORDS: tuple[tuple[Cause, tuple[str, ...]], ...] = (
 def _error(status: int, words: str) -> CloudError:
     message = f"LXD: {' '.join(words.split()).rstrip('.')[:300]}."
     if status == 404:
-        return _Missing(Cause.UNKNOWN, message, "See `lxc list` and `lxc project list`.")
+        return _NoSuchInstance(Cause.UNKNOWN, message, "See `lxc list` and `lxc project list`.")
     if status in (401, 403):
         return CloudError(Cause.CREDENTIALS, message, "Check the rights of this client.")
     lower = words.lower()

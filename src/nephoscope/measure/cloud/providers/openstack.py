@@ -23,17 +23,17 @@ from openstack.utils import maximum_supported_microversion
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
+    CloudResource,
     KeyPairRequest,
     Kind,
     Machine,
+    MachinePrices,
     MachineRequest,
     MachineType,
-    Prices,
     Request,
-    Resource,
+    ResourceState,
     SecurityGroupRequest,
     SnapshotRequest,
-    State,
     Tags,
     VolumeRequest,
 )
@@ -54,30 +54,34 @@ _MICROVERSION = "2.79"
 """Of nova (Train, 2019); older clouds are asked in the newest that they know."""
 
 _STATES = {
-    "ACTIVE": State.READY,
+    "ACTIVE": ResourceState.READY,
     # The new size runs; the old one is held until someone confirms.
-    "VERIFY_RESIZE": State.READY,
-    "SHUTOFF": State.STOPPED,
-    "SUSPENDED": State.STOPPED,
-    "PAUSED": State.STOPPED,
-    "SHELVED": State.STOPPED,
-    "SHELVED_OFFLOADED": State.STOPPED,
-    "ERROR": State.FAILED,
-    "SOFT_DELETED": State.LEAVING,
-    "DELETED": State.GONE,
+    "VERIFY_RESIZE": ResourceState.READY,
+    "SHUTOFF": ResourceState.STOPPED,
+    "SUSPENDED": ResourceState.STOPPED,
+    "PAUSED": ResourceState.STOPPED,
+    "SHELVED": ResourceState.STOPPED,
+    "SHELVED_OFFLOADED": ResourceState.STOPPED,
+    "ERROR": ResourceState.FAILED,
+    "SOFT_DELETED": ResourceState.LEAVING,
+    "DELETED": ResourceState.GONE,
 }
-_TASKS = {"deleting": State.LEAVING, "soft-deleting": State.LEAVING, "powering-off": State.STOPPING}
+_TASKS = {
+    "deleting": ResourceState.LEAVING,
+    "soft-deleting": ResourceState.LEAVING,
+    "powering-off": ResourceState.STOPPING,
+}
 _VOLUME_STATES = {
-    "creating": State.PENDING,
-    "downloading": State.PENDING,
-    "deleting": State.LEAVING,
-    "error": State.FAILED,
+    "creating": ResourceState.PENDING,
+    "downloading": ResourceState.PENDING,
+    "deleting": ResourceState.LEAVING,
+    "error": ResourceState.FAILED,
 }
 _IMAGE_STATES = {
-    "queued": State.PENDING,
-    "saving": State.PENDING,
-    "deleted": State.GONE,
-    "killed": State.FAILED,
+    "queued": ResourceState.PENDING,
+    "saving": ResourceState.PENDING,
+    "deleted": ResourceState.GONE,
+    "killed": ResourceState.FAILED,
 }
 
 
@@ -206,11 +210,11 @@ class OpenStack:
 
         return self._call(f"reading image {name}", region, find)
 
-    def prices(self, request: MachineRequest) -> Prices | None:
+    def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: OpenStack's interfaces say none."""
         return None
 
-    def create(self, request: Request) -> Sequence[Resource]:
+    def create(self, request: Request) -> Sequence[CloudResource]:
         """See `Provider.create`."""
         if isinstance(request, MachineRequest):
             return self._call("starting machines", request.region, lambda c: _servers(c, request))
@@ -226,12 +230,12 @@ class OpenStack:
 
     def resources(
         self, region: str, run: str | None = None, kinds: Collection[Kind] | None = None
-    ) -> Sequence[Resource]:
+    ) -> Sequence[CloudResource]:
         """See `Provider.resources`."""
         result = self._call("listing resources", region, lambda c: list(_listed(c, region)))
         return [entry for entry in result if run in (None, entry.tags.run)]
 
-    def delete(self, resource: Resource) -> None:
+    def delete(self, resource: CloudResource) -> None:
         """See `Provider.delete`."""
 
         def remove(connection: Connection) -> None:
@@ -258,8 +262,8 @@ class OpenStack:
             if status == "VERIFY_RESIZE":
                 compute.confirm_server_resize(machine.id)
             if (action, _STATES.get(status)) in (
-                (Action.STOP, State.STOPPED),
-                (Action.START, State.READY),
+                (Action.STOP, ResourceState.STOPPED),
+                (Action.START, ResourceState.READY),
             ):
                 return
             if action is Action.STOP:
@@ -273,7 +277,7 @@ class OpenStack:
 
         self._call(f"{action} of {machine}", machine.region, act)
 
-    def attach(self, machine: Machine, volume: Resource) -> None:
+    def attach(self, machine: Machine, volume: CloudResource) -> None:
         """See `Provider.attach`."""
         self._call(
             f"attaching {volume}",
@@ -281,7 +285,7 @@ class OpenStack:
             lambda c: c.compute.create_volume_attachment(machine.id, volume_id=volume.id),
         )
 
-    def detach(self, volume: Resource) -> None:
+    def detach(self, volume: CloudResource) -> None:
         """See `Provider.detach`."""
 
         def detach(connection: Connection) -> None:
@@ -302,7 +306,7 @@ class OpenStack:
 
         return self._call(f"reading the console of {machine}", machine.region, read)
 
-    def extend(self, resource: Resource, expires_s: int) -> None:
+    def extend(self, resource: CloudResource, expires_s: int) -> None:
         """See `Provider.extend`. Key pairs and ports have no tags to write to."""
         tags = replace(resource.tags, expires_s=expires_s)
         values = tags.as_mapping()
@@ -443,17 +447,19 @@ def _servers(connection: Connection, request: MachineRequest) -> Sequence[Machin
     ]
 
 
-def _key_pair(connection: Connection, request: KeyPairRequest) -> Sequence[Resource]:
+def _key_pair(connection: Connection, request: KeyPairRequest) -> Sequence[CloudResource]:
     name = _name(request.tags)
     try:
         connection.compute.create_keypair(name=name, public_key=request.public_key)
     except exceptions.ConflictException:
         # The token is in the name: this call has made it before.
         connection.compute.get_keypair(name)
-    return [Resource(Kind.KEY_PAIR, name, request.region, request.tags, name=name)]
+    return [CloudResource(Kind.KEY_PAIR, name, request.region, request.tags, name=name)]
 
 
-def _security_group(connection: Connection, request: SecurityGroupRequest) -> Sequence[Resource]:
+def _security_group(
+    connection: Connection, request: SecurityGroupRequest
+) -> Sequence[CloudResource]:
     network, name = connection.network, _name(request.tags)
     groups = list(network.security_groups(name=name))
     group = groups[0] if groups else network.create_security_group(name=name)
@@ -478,10 +484,10 @@ def _security_group(connection: Connection, request: SecurityGroupRequest) -> Se
             )
         except exceptions.ConflictException:
             continue
-    return [Resource(Kind.SECURITY_GROUP, group.id, request.region, request.tags, name=name)]
+    return [CloudResource(Kind.SECURITY_GROUP, group.id, request.region, request.tags, name=name)]
 
 
-def _volume(connection: Connection, request: VolumeRequest) -> Sequence[Resource]:
+def _volume(connection: Connection, request: VolumeRequest) -> Sequence[CloudResource]:
     made = connection.block_storage.create_volume(
         name=request.tags.run,
         size=-(-request.size_bytes // _GIB),
@@ -499,7 +505,7 @@ def _volume(connection: Connection, request: VolumeRequest) -> Sequence[Resource
     return [_stored(Kind.VOLUME, made, request.region, request.tags)]
 
 
-def _snapshot(connection: Connection, request: SnapshotRequest) -> Sequence[Resource]:
+def _snapshot(connection: Connection, request: SnapshotRequest) -> Sequence[CloudResource]:
     """Of a machine an image, of a volume a snapshot."""
     values = request.tags.as_mapping()
     try:
@@ -511,32 +517,36 @@ def _snapshot(connection: Connection, request: SnapshotRequest) -> Sequence[Reso
         return [_stored(Kind.SNAPSHOT, made, request.region, request.tags)]
     name = _name(request.tags)
     image = connection.compute.create_server_image(server, name, metadata=values)
-    return [Resource(Kind.IMAGE, image.id, request.region, request.tags, State.PENDING, name=name)]
+    return [
+        CloudResource(
+            Kind.IMAGE, image.id, request.region, request.tags, ResourceState.PENDING, name=name
+        )
+    ]
 
 
-def _listed(connection: Connection, region: str) -> Iterator[Resource]:
+def _listed(connection: Connection, region: str) -> Iterator[CloudResource]:
     servers = list(connection.compute.servers(details=True))
     for server in servers:
         if machine := _machine(server, region):
             yield machine
     for pair in connection.compute.keypairs():
         if tags := _tags(pair.name):
-            yield Resource(Kind.KEY_PAIR, str(pair.name), region, tags, name=str(pair.name))
+            yield CloudResource(Kind.KEY_PAIR, str(pair.name), region, tags, name=str(pair.name))
     yield from _networked(connection, region, {str(server.id) for server in servers})
     owner = connection.current_project_id
     for image in connection.image.images(owner=owner):
         if tags := Tags.from_mapping(_texts(image.properties or {})):
-            state = _IMAGE_STATES.get(str(image.status), State.READY)
+            state = _IMAGE_STATES.get(str(image.status), ResourceState.READY)
             name = str(image.name or "")
             made = _seconds(image.created_at)
-            yield Resource(Kind.IMAGE, str(image.id), region, tags, state, "", name, made)
+            yield CloudResource(Kind.IMAGE, str(image.id), region, tags, state, "", name, made)
     if connection.has_service("block-storage"):
         storage = connection.block_storage
         yield from _of_storage(Kind.VOLUME, storage.volumes(details=True), region)
         yield from _of_storage(Kind.SNAPSHOT, storage.snapshots(details=True), region)
 
 
-def _networked(connection: Connection, region: str, servers: set[str]) -> Iterator[Resource]:
+def _networked(connection: Connection, region: str, servers: set[str]) -> Iterator[CloudResource]:
     """Security groups, and ports in them whose server has gone: nova makes ports without tags."""
     project, own_groups = connection.current_project_id, {}
     for group in connection.network.security_groups(project_id=project):
@@ -546,8 +556,8 @@ def _networked(connection: Connection, region: str, servers: set[str]) -> Iterat
                 rule["direction"] == "ingress" and rule["remote_ip_prefix"]
                 for rule in group.security_group_rules
             )
-            state = State.READY if is_open else State.FAILED
-            yield Resource(
+            state = ResourceState.READY if is_open else ResourceState.FAILED
+            yield CloudResource(
                 Kind.SECURITY_GROUP,
                 str(group.id),
                 region,
@@ -559,22 +569,22 @@ def _networked(connection: Connection, region: str, servers: set[str]) -> Iterat
     for port in connection.network.ports(project_id=project) if own_groups else ():
         own = [own_groups[group] for group in port.security_group_ids or () if group in own_groups]
         if own and str(port.device_id) not in servers:
-            yield Resource(Kind.PORT, str(port.id), region, own[0], name=str(port.name or ""))
+            yield CloudResource(Kind.PORT, str(port.id), region, own[0], name=str(port.name or ""))
 
 
-def _of_storage(kind: Kind, listed: Iterable[Any], region: str) -> Iterator[Resource]:
+def _of_storage(kind: Kind, listed: Iterable[Any], region: str) -> Iterator[CloudResource]:
     for entry in listed:
         if tags := Tags.from_mapping(_texts(entry.metadata or {})):
             yield _stored(kind, entry, region, tags)
 
 
-def _stored(kind: Kind, entry: Any, region: str, tags: Tags) -> Resource:
-    return Resource(
+def _stored(kind: Kind, entry: Any, region: str, tags: Tags) -> CloudResource:
+    return CloudResource(
         kind,
         str(entry.id),
         region,
         tags,
-        _VOLUME_STATES.get(str(entry.status), State.READY),
+        _VOLUME_STATES.get(str(entry.status), ResourceState.READY),
         str(getattr(entry, "availability_zone", "") or ""),
         str(entry.name or ""),
         _seconds(entry.created_at),
@@ -586,7 +596,9 @@ def _machine(server: Any, region: str, tags: Tags | None = None) -> Machine | No
     tags = Tags.from_mapping(_texts(server.metadata or {})) or tags
     if tags is None:
         return None
-    state = _TASKS.get(str(server.task_state)) or _STATES.get(str(server.status), State.PENDING)
+    state = _TASKS.get(str(server.task_state)) or _STATES.get(
+        str(server.status), ResourceState.PENDING
+    )
     addresses = [
         entry
         for network in (server.addresses or {}).values()
@@ -610,7 +622,9 @@ def _machine(server: Any, region: str, tags: Tags | None = None) -> Machine | No
         address=next(iter(floating + fixed), ""),
         private_address=next(iter(fixed), ""),
         host=str(server.host_id or ""),
-        problem=str((server.fault or {}).get("message", "")) if state is State.FAILED else "",
+        problem=str((server.fault or {}).get("message", ""))
+        if state is ResourceState.FAILED
+        else "",
     )
 
 

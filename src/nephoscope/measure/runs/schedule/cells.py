@@ -13,7 +13,6 @@ from nephoscope.core.errors import PlanError
 from nephoscope.core.model import Setting
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.groups import Group, Work
-from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 PLATFORM = ".platform"
 """The condition that makes a host anew; whatever ran on it is gone."""
@@ -35,15 +34,14 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
     launched = _at_level(settings, LAUNCH)
     for wanted in plan.targets:
         can_boot = wanted.in_plan_lab and plan.lab is not None
-        is_rented = isinstance(wanted, RentedRecord)
-        if wanted.name in names and not (can_boot or is_rented):
+        if wanted.name in names and not (can_boot or wanted.is_rented):
             where = "design.nest" if _renews(plan) else HOST_BOOT
             raise PlanError(
                 f"{where} boots its targets, and '{wanted.name}' ({wanted.kind}) cannot be booted "
                 "from here: only hosts of the plan's own lab can.",
                 "Give the plan `lab:` and targets of kind lab, or leave it out.",
             )
-        if wanted.name in launched and not is_rented:
+        if wanted.name in launched and not wanted.is_rented:
             raise PlanError(
                 f"'{wanted.name}' is not rented, so that it has no launch to record.",
                 f"Write `level: {BOOT}` or `level: {INSTANCE}` for {HOST_BOOT}.",
@@ -52,7 +50,7 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
 
 def _refuse_reboots(plan: Plan, settings: Sequence[Setting]) -> None:
     """PlanError for rented machines that would be booted and not made anew."""
-    rented = {target.name for target in plan.targets if isinstance(target, RentedRecord)}
+    rented = {target.name for target in plan.targets if target.is_rented}
     booted = _at_level(settings, BOOT)
     nest = plan.design.nest
     if nest is not None and nest.boot > 1:

@@ -141,6 +141,11 @@ class TargetRecord(Record):
         return self.topology_host
 
     @property
+    def is_rented(self) -> bool:
+        """Returns whether a run rents it first."""
+        return False
+
+    @property
     def in_plan_lab(self) -> bool:
         """Returns whether it is a host of the plan's own lab, which takes conditions and can be
         booted."""

@@ -100,6 +100,11 @@ class RentedRecord(TargetRecord):
                 name = "-".join([*parts, *([str(number + 1)] if self.count > 1 else [])])
                 yield self.model_copy(update={**update, "name": name, "count": 1})
 
+    @property
+    def is_rented(self) -> bool:
+        """See `TargetRecord.is_rented`."""
+        return True
+
     def traits(self) -> Traits:
         """See `TargetRecord.traits`."""
         return Traits(
