@@ -63,6 +63,12 @@ class RentalFolder:
         """The private key's file."""
         return self.path / "identity"
 
+    def write_identity(self, text: str) -> None:
+        """Writes the private key, which nobody else can read; it must not be there yet."""
+        descriptor = os.open(self.identity, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+
     @property
     def known_hosts(self) -> Path:
         """The file of the machines' host keys."""

@@ -165,7 +165,7 @@ class Rentals:
                     f"{spec.name}`.",
                 )
         keys = user_data.MachineKeys.generate()
-        _write_private(folder.identity, keys.private + "\n")
+        folder.write_identity(keys.private + "\n")
         key_pairs: dict[str, str] = {}
         firewalls: dict[str, str] = {}
         for region in regions:
@@ -396,9 +396,3 @@ def _provisioned(
     left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
     expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
     return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
-
-
-def _write_private(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
