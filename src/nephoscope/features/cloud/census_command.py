@@ -1,4 +1,4 @@
-"""`nephoscope cloud census`: which CPUs does a cloud give for a type, and how fast are they?"""
+"""`census` of `nephoscope cloud`: which CPUs does a cloud give for a type, and how fast are they?"""
 
 from __future__ import annotations
 

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
-from nephoscope.cli.kit.options import argument, flag, option
+from nephoscope.cli.kit.options import flag, option
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
-from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
+from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened
 from nephoscope.features.cloud.records import (
-    CloudBill,
     CloudCheck,
     RentalList,
     RentedMachines,
-    SweptResources,
 )
 
 if TYPE_CHECKING:
-    from nephoscope.measure.cloud.model import CloudResource
     from nephoscope.measure.cloud.rental import Rentals
     from nephoscope.measure.cloud.spec import RentalSpec
-    from nephoscope.measure.cloud.sweep import Swept
     from nephoscope.measure.provisioning import Quote
 
 NOT_CLEAN = 3
@@ -155,7 +149,7 @@ def up(args: _UpArguments) -> None:
         return
     output.say(
         f"Rental {made.name} is up: {plural(len(rows), 'machine')} ({elapsed_s:.1f} s), until "
-        f"{_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name}`."
+        f"{as_time(made.expires_s)}. Remove it with `nephoscope cloud down {made.name}`."
     )
     rows_shown = [
         (row["name"], row["id"], row["address"], _seconds(row["ready_s"])) for row in rows
@@ -225,7 +219,7 @@ def _rented(
 ) -> RentedMachines:
     cost = None if quote is None else quote.cost(spec.hours)
     currency = "" if quote is None else quote.currency
-    return RentedMachines(spec.name, tuple(rows), _time(expires_s), cost, currency, elapsed_s)
+    return RentedMachines(spec.name, tuple(rows), as_time(expires_s), cost, currency, elapsed_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +237,7 @@ def list_(args: _CloudListArguments) -> None:
             "name": rental.name,
             "state": rental.state,
             "machines": list(rental.hosts),
-            "since": None if rental.since is None else _time(rental.since),
+            "since": None if rental.since is None else as_time(rental.since),
             "problem": rental.problem,
         }
         for rental in result
@@ -260,186 +254,6 @@ def list_(args: _CloudListArguments) -> None:
         output.say(output.table(("name", "state", "machines", "problem"), rows_shown, right=(2,)))
 
 
-@dataclass(frozen=True, slots=True)
-class _DownArguments:
-    name: str = argument(metavar="NAME")
-    provider: str | None = argument(required=False, metavar="[PROVIDER]")
-    endpoint: str = option("--endpoint", "URL", "As of `cloud up`.", default="")
-    profile: str = option("--profile", "NAME", "As of `cloud up`.", default="")
-    as_json: bool = options.JSON
-
-
-@command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
-def down(args: _DownArguments) -> int:
-    """Remove a rental and wait until the cloud's lists confirm it.
-
-    PROVIDER is needed for a rental that another machine or user made.
-    """
-    from nephoscope.measure.cloud.intents import RentalFolder
-    from nephoscope.measure.cloud.leftovers import SweepScope
-
-    if args.provider is not None:
-        choice = CloudChoice(args.provider, args.endpoint, args.profile)
-    else:
-        folder = RentalFolder(args.name)
-        if (refusal := folder.refusal()) is not None:
-            raise UsageError(*refusal)
-        known = folder.read().get("cloud")
-        if known is None:
-            raise UsageError(
-                f"There is no rental named {args.name} of this machine.",
-                f"Name its cloud: `nephoscope cloud down {args.name} PROVIDER`.",
-            )
-        choice = CloudChoice(**known)
-    return _swept(choice, SweepScope(run=args.name), as_json=args.as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class _SweepArguments:
-    cloud: CloudChoice = CHOICE
-    run: str = option("--run", "NAME", "Only this rental, whatever its state.", default="")
-    owner: str = option("--owner", "NAME", "Whose [default: user and host name].", default="")
-    everything: bool = flag("--all", "Also what has not expired, but for rentals in use here.")
-    regions: Sequence[str] = options.repeated("--region", "REGION", "Only this region.")
-    dry_run: bool = flag("--dry-run", "Only list what would be removed.")
-    as_json: bool = options.JSON
-
-
-@command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
-def sweep(args: _SweepArguments) -> int:
-    """Find by tag what ended rentals left, and remove it.
-
-    Removed is what has expired, and what belongs to a rental of this machine whose process has
-    ended. It returns when the cloud's lists confirm the removal, else says what is left.
-    """
-    from nephoscope.measure.cloud.leftovers import SweepScope
-
-    scope = SweepScope(args.owner, args.run, args.everything)
-    return _swept(
-        args.cloud, scope, as_json=args.as_json, regions=args.regions, is_dry=args.dry_run
-    )
-
-
-def _swept(choice: CloudChoice, scope: Any, *, as_json: bool, **more: Any) -> int:
-    from nephoscope.measure.cloud.leftovers import sweep_leftovers
-
-    result = carried_out(sweep_leftovers(opened(choice), scope, say=output.log, **more))
-    is_dry = more.get("is_dry", False)
-    if as_json:
-        output.document(
-            SweptResources(
-                tuple(map(_resource, result.removed)),
-                tuple(
-                    {**_resource(rental), "error": why} for rental, why in result.remaining.items()
-                ),
-                tuple(map(_resource, result.spared)),
-                tuple({"region": name, "error": why} for name, why in result.unlisted.items()),
-            )
-        )
-    else:
-        _say_swept(result, choice, is_dry=is_dry)
-    if is_dry:
-        return 0
-    if not as_json:
-        result.require_clean(f"nephoscope cloud sweep {words_of(choice)}")
-    return 0 if result.is_clean else NOT_CLEAN
-
-
-def _say_swept(result: Swept, choice: CloudChoice, *, is_dry: bool) -> None:
-    rows_shown = list(result.remaining) if is_dry else result.removed
-    verb = "Would remove" if is_dry else "Removed"
-    sentence = (
-        f"{verb} {plural(len(rows_shown), 'resource')}" if rows_shown else "Found nothing to remove"
-    )
-    confirmed = "" if is_dry or not result.is_clean else "; the lists of all regions confirm it"
-    output.say(f"{sentence}{confirmed}.")
-    if rows_shown:
-        rows = [
-            (str(rental.kind), rental.id, rental.region, rental.tags.run) for rental in rows_shown
-        ]
-        output.say(output.table(("kind", "id", "region", "rental"), rows))
-    if result.spared:
-        runs = sorted({rental.tags.run for rental in result.spared})
-        output.say(
-            f"Left alone: {plural(len(result.spared), 'resource')} of {', '.join(runs[:8])}, "
-            "in use, not expired or another owner's. Remove one with "
-            f"`nephoscope cloud sweep {words_of(choice)} --run NAME`."
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _BillArguments:
-    file: Path = argument(options.PATH, metavar="BILL.csv")
-    as_json: bool = options.JSON
-
-
-@command(cloud, prints=Document("cloud_bill", CloudBill), requests=Excluded("reads a local file"))
-def bill(args: _BillArguments) -> None:
-    """Print what rentals cost by a bill in the FOCUS format.
-
-    The quotes of rentals that this machine made stand beside it.
-    """
-    from nephoscope.features.cloud import bill as billing
-    from nephoscope.measure.cloud import ended_rentals
-
-    result = billing.read(args.file, ended_rentals.read())
-    if args.as_json:
-        rows = tuple(asdict(rental) for rental in result.rentals)
-        output.document(CloudBill(rows, dict(result.left_out)))
-        return
-    total = sum(rental.billed for rental in result.rentals)
-    currency = result.rentals[0].currency
-    output.say(
-        f"{plural(len(result.rentals), 'rental')} cost {total:.2f} {currency} by the bill."
-        if len({rental.currency for rental in result.rentals}) == 1
-        else f"{plural(len(result.rentals), 'rental')} in several currencies."
-    )
-    output.say(
-        output.table(
-            ("rental", "billed", "quoted", "rows", "days"),
-            [
-                (
-                    rental.name,
-                    f"{rental.billed:.2f} {rental.currency}",
-                    "unknown" if rental.quoted is None else f"{rental.quoted:.2f}",
-                    str(rental.rows),
-                    rental.first
-                    if rental.first == rental.last
-                    else f"{rental.first} to {rental.last}",
-                )
-                for rental in result.rentals
-            ],
-            right=(1, 2, 3),
-        )
-    )
-    for reason, count in result.left_out.items():
-        output.say(f"Not used: {plural(count, 'row')} {reason}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _PolicyArguments:
-    provider: str = argument(metavar="PROVIDER")
-
-
-@command(cloud)
-def policy(args: _PolicyArguments) -> None:
-    """Print the permissions that renting needs."""
-    from nephoscope.measure.cloud.providers import policy_of
-
-    output.say(json.dumps(policy_of(args.provider), indent=2))
-
-
-def _resource(resource: CloudResource) -> dict[str, Any]:
-    return {
-        "kind": str(resource.kind),
-        "id": resource.id,
-        "region": resource.region,
-        "rental": resource.tags.run,
-        "owner": resource.tags.owner,
-        "expires": _time(resource.tags.expires_s),
-    }
-
-
 def _seconds(value: float | None) -> str:
     return "not tried" if value is None else f"{value:.1f} s"
 
@@ -448,5 +262,6 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:g}"
 
 
-def _time(seconds: float) -> str:
+def as_time(seconds: float) -> str:
+    """Returns a moment, in seconds since the epoch, as UTC in ISO 8601."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from nephoscope.features.cloud import (
+    account_command,
     boot_command,
     census_command,
     distances_command,
     four_tests_command,
     pick_command,
+    removal_command,
 )
 from nephoscope.features.cloud.command import cloud as cloud
 
 JOINED = (
+    removal_command.down,
+    removal_command.sweep,
+    account_command.bill,
+    account_command.policy,
     boot_command.boot,
     census_command.census,
     distances_command.distances,

@@ -1,4 +1,4 @@
-"""`nephoscope cloud pick`: launch machines until one is worth keeping."""
+"""`pick` of `nephoscope cloud`: launch machines until one is worth keeping."""
 
 from __future__ import annotations
 
