@@ -1,4 +1,4 @@
-"""`census` of `nephoscope cloud`: which CPUs does a cloud give for a type, and how fast are they?"""
+"""`census` of `nephoscope cloud`: which CPUs a cloud gives for a type, and how fast they are."""
 
 from __future__ import annotations
 
