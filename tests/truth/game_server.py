@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+SO_TIMESTAMPNS = 35
+"""Of asm-generic/socket.h; Python has no name for it."""
 
 QUERY = b"\xff\xff\xff\xffTSource Engine Query\0"
 INFO = b"\xff\xff\xff\xffI\x11Planned\0map\0folder\0game\0\x0a\0\x05\x20\x02dl\0\x01"
@@ -24,11 +28,20 @@ FACTS = {
 
 @dataclass
 class GameServer:
-    """delays_s: time to the answer of each query, None for one that is never answered."""
+    """delays_s: time to the answer of each query, None for one that is never answered. taken_s: how
+    long each answer really took, from the kernel's stamp of the query: late wake-ups of the server
+    are in it."""
 
     port: int
     delays_s: Sequence[float | None]
     taken_s: list[float | None] = field(default_factory=list)
+
+
+def arrival_ns(ancillary: Sequence[tuple[int, int, bytes]]) -> int:
+    """When the kernel took a datagram in, in ns since the epoch."""
+    (stamp,) = [data for _, kind, data in ancillary if kind == SO_TIMESTAMPNS]
+    seconds, nanoseconds = struct.unpack("qq", stamp[:16])
+    return int(seconds * 1_000_000_000 + nanoseconds)
 
 
 @contextmanager
@@ -36,6 +49,7 @@ def answering(delays_s: Sequence[float | None]) -> Iterator[GameServer]:
     """Serves on loopback. The first query, which comes before a trial, is answered at once."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind(("127.0.0.1", 0))
+        own.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         server = GameServer(own.getsockname()[1], delays_s)
         is_over = threading.Event()
 
@@ -44,7 +58,7 @@ def answering(delays_s: Sequence[float | None]) -> Iterator[GameServer]:
             is_first = True
             while not is_over.is_set():
                 try:
-                    query, source = own.recvfrom(2048)
+                    query, stamps, _, source = own.recvmsg(2048, 64)
                 except TimeoutError:
                     continue
                 assert query == QUERY
@@ -53,9 +67,8 @@ def answering(delays_s: Sequence[float | None]) -> Iterator[GameServer]:
                     server.taken_s.append(delay_s)
                     if delay_s is None:
                         continue
-                    began = time.monotonic()
                     time.sleep(delay_s)
-                    server.taken_s[-1] = time.monotonic() - began
+                    server.taken_s[-1] = (time.time_ns() - arrival_ns(stamps)) / 1e9
                 is_first = False
                 own.sendto(INFO, source)
 

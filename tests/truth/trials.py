@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -179,6 +180,23 @@ def real_time(priority: int = 1, *, inherited: bool = False) -> Iterator[None]:
         yield
     finally:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextlib.contextmanager
+def without_idle_cpus() -> Iterator[None]:
+    """Keeps each CPU busy with a program that runs only when nothing else wants to: a virtual CPU
+    that is idle takes up to a millisecond to wake. Those programs wait for a CPU, so that pressure
+    shows no disturbance (`attempt(contends=True)`)."""
+    words = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(words) for _ in os.sched_getaffinity(0)]
+    try:
+        for program in busy:
+            os.sched_setscheduler(program.pid, os.SCHED_IDLE, os.sched_param(0))
+        yield
+    finally:
+        for program in busy:
+            program.kill()
+            program.wait()
 
 
 class _Instruction(ctypes.Structure):
