@@ -42,6 +42,9 @@ CELLS: dict[str, list[str]] = {
     "rank": ["RUN", "RUN OTHER", "RUN OTHER --json"],
     "history": [],
     "census": ["--run RUN", "--run RUN --json"],
+    "cloud pick": [
+        "hosts --profile FOLDER/no.ini --region all --type t --image i --hours 1 --census RUN"
+    ],
     "fleet": ["--run RUN"],
     "export": ["RUN"],
     "verify": ["RUN", "RUN --json"],

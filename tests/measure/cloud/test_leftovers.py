@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.contract.toy_cloud import SETTINGS, ToyCloud, spec
 
+from nephoscope.core.errors import UsageError
 from nephoscope.measure.cloud import ended_rentals
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.leftovers import SweepScope, sweep_leftovers
@@ -52,9 +53,28 @@ def test_what_has_expired_goes_and_nothing_else(cloud: ToyCloud, tmp_path: Path)
     assert result.is_clean
     everything = swept(rentals(cloud, tmp_path), everything=True)
     assert [one.tags.run for one in everything.removed] == ["current"]
-    named = swept(rentals(cloud, tmp_path), run="elsewhere")
-    assert [one.tags.run for one in named.removed] == ["elsewhere"]
+    named = SweepScope(run="elsewhere")
+    result = asyncio.run(sweep_leftovers(rentals(cloud, tmp_path), named, say=lambda line: None))
+    assert [one.tags.run for one in result.removed] == ["elsewhere"]
     assert cloud.all() == []
+
+
+def test_a_name_that_two_owners_took_is_removed_for_one_of_them(
+    cloud: ToyCloud, tmp_path: Path
+) -> None:
+    for owner in ("ann", "bob"):
+        tags = Tags("bench", owner, int(time.time()) + 3600, owner)
+        cloud.create(KeyPairRequest("west", tags, "ssh-x"))
+    named = SweepScope(run="bench")
+    with pytest.raises(UsageError, match="Rentals named bench belong to ann and bob"):
+        asyncio.run(sweep_leftovers(rentals(cloud, tmp_path), named, say=lambda line: None))
+    result = asyncio.run(
+        sweep_leftovers(
+            rentals(cloud, tmp_path), SweepScope(owner="ann", run="bench"), say=lambda line: None
+        )
+    )
+    assert [one.tags.owner for one in result.removed] == ["ann"]
+    assert [one.tags.owner for one in cloud.all()] == ["bob"]
 
 
 def test_a_rental_in_use_stays_and_one_whose_process_ended_goes(
@@ -64,6 +84,8 @@ def test_a_rental_in_use_stays_and_one_whose_process_ended_goes(
     asyncio.run(used.create(spec("used", contact=False), say=lambda line: None))
     assert swept(rentals(cloud, tmp_path)).removed == []
     assert swept(rentals(cloud, tmp_path), everything=True).removed == []
+    with pytest.raises(UsageError, match="Another process is using the rental used"):
+        swept(rentals(cloud, tmp_path), run="used")
     # The process ends: its lock goes with it.
     used._held.pop("used").close()
     result = swept(rentals(cloud, tmp_path))

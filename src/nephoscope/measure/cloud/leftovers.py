@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from nephoscope.core.errors import UsageError
 from nephoscope.measure.cloud import ended_rentals
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.model import CloudResource
@@ -19,7 +20,8 @@ class SweepScope:
     """Which leftovers are removed: those of `owner` that have expired, and those of rentals of this
     machine whose process has ended. Rentals that are kept stay until they expire.
 
-    run: only of this rental, whatever its state. everything: of the owner, whatever their state,
+    run: only of this rental, whatever its state, if its name says whose it is: two owners may have
+    taken one name. everything: of the owner, whatever their state,
     but for what a process of this machine is using now.
     """
 
@@ -45,12 +47,18 @@ async def sweep_leftovers(
     if not regions:
         regions = await rentals.calls.repeat(rentals.provider.regions)
     unused = [entry for entry in here.values() if _may_remove(entry, scope)]
-    owner = scope.owner or own_name()
+    owner = await _owner(rentals, scope, here, regions)
+    if scope.run in here and here[scope.run].is_held():
+        raise UsageError(
+            f"Another process is using the rental {scope.run}.", "Wait for it, or end it."
+        )
 
     def wanted(resource: CloudResource) -> bool:
         run = resource.tags.run
-        if scope.run:
-            return run == scope.run
+        if scope.run and run != scope.run:
+            return False
+        if scope.run and owner in ("", resource.tags.owner):
+            return True
         if resource.tags.owner != owner:
             return False
         if run in here:
@@ -78,6 +86,33 @@ async def sweep_leftovers(
             ended_rentals.append(folder, time.time())
             folder.remove()
     return swept
+
+
+async def _owner(
+    rentals: Rentals,
+    scope: SweepScope,
+    here: Mapping[str, RentalFolder],
+    regions: Sequence[str],
+) -> str:
+    """Returns whose resources are removed; '' where a rental is named and nobody else has one of
+    that name. Raises UsageError where several do."""
+    if scope.owner or not scope.run:
+        return scope.owner or own_name()
+    if scope.run in here and (known := here[scope.run].read().get("owner")):
+        return str(known)
+    owners = sorted(
+        {
+            resource.tags.owner
+            for region in regions
+            for resource in await rentals.calls.list(region, scope.run)
+        }
+    )
+    if len(owners) > 1:
+        raise UsageError(
+            f"Rentals named {scope.run} belong to {' and '.join(owners)}.",
+            "Say whose is meant: `nephoscope cloud sweep PROVIDER --run NAME --owner OWNER`.",
+        )
+    return ""
 
 
 def _may_remove(folder: RentalFolder, scope: SweepScope) -> bool:
