@@ -48,10 +48,6 @@ async def sweep_leftovers(
         regions = await rentals.calls.repeat(rentals.provider.regions)
     unused = [entry for entry in here.values() if _may_remove(entry, scope)]
     owner = await _owner(rentals, scope, here, regions)
-    if scope.run in here and here[scope.run].is_held():
-        raise UsageError(
-            f"Another process is using the rental {scope.run}.", "Wait for it, or end it."
-        )
 
     def wanted(resource: CloudResource) -> bool:
         run = resource.tags.run
@@ -95,7 +91,11 @@ async def _owner(
     regions: Sequence[str],
 ) -> str:
     """Returns whose resources are removed; '' where a rental is named and nobody else has one of
-    that name. Raises UsageError where several do."""
+    that name. Raises UsageError where several do, and while a process uses the rental."""
+    if scope.run in here and here[scope.run].is_held():
+        raise UsageError(
+            f"Another process is using the rental {scope.run}.", "Wait for it, or end it."
+        )
     if scope.owner or not scope.run:
         return scope.owner or own_name()
     if scope.run in here and (known := here[scope.run].read().get("owner")):
