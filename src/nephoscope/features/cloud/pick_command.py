@@ -131,12 +131,14 @@ def pick(args: _PickArguments) -> int:
     from nephoscope.store import Store
 
     _require_possible(args)
-    rentals, store = opened(args.cloud), Store(args.store)
+    # What is stored is read first: nothing is asked of a cloud for a run that cannot be used.
+    store = Store(args.store)
     plan = picks.plan_of(args.benchmark, args.values, args.budget)
-    spec = carried_out(rentals.checked(_spec(args)))
-    quote = _quote(rentals, spec, args)
     line, mix, mix_text = _mix(args, store)
     trial_h = _trial_h(args, store)
+    rentals = opened(args.cloud)
+    spec = carried_out(rentals.checked(_spec(args)))
+    quote = _quote(rentals, spec, args)
     search = _search(args, quote, trial_h, has_mix=mix is not None)
     source_of = sources.Restarts if args.by == RESTART else sources.Candidates
     cpus = carried_out(_cpus(rentals, args))
