@@ -131,6 +131,6 @@ def test_a_machine_may_never_answer(machines: Double, client: Any) -> None:
     ec2 = client()
     (one,) = launch(ec2)
     until(lambda: "is up" in ec2.get_console_output(InstanceId=one)["Output"])
-    address = address_of(ec2, one)
+    address = until(lambda: address_of(ec2, one))
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((address, 22), timeout=5)
