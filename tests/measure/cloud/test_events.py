@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope.measure.cloud.events import EventKind, events_between, price_changes
+from nephoscope.measure.cloud.events import events_between
 from nephoscope.measure.cloud.model import Kind, Machine, ResourceState, Tags
 
 MACHINE = Machine(
@@ -48,9 +48,3 @@ def test_each_event_is_one_sentence(
     old = {"a": replace(MACHINE, **before)}
     new = {} if after is None else {"a": replace(MACHINE, **after)}
     assert " ".join(map(str, events_between(old, new))) == sentence
-
-
-def test_a_price_that_changed_is_named_and_an_unknown_one_is_not() -> None:
-    (event,) = price_changes({"a": 0.1, "b": 0.1, "c": None}, {"a": 0.13, "b": None}, "USD")
-    assert (event.machine, event.kind) == ("a", EventKind.PRICED)
-    assert event.detail == "0.1 USD an hour, now 0.13"

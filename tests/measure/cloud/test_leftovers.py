@@ -130,3 +130,13 @@ def test_folders_of_another_cloud_stay(cloud: ToyCloud, tmp_path: Path) -> None:
         cloud.delete(resource)
     swept(rentals(cloud, tmp_path))
     assert (tmp_path / "rentals" / "far").exists()
+
+
+def test_a_removal_spares_what_another_owner_made_under_its_name(
+    cloud: ToyCloud, tmp_path: Path
+) -> None:
+    used = rentals(cloud, tmp_path)
+    asyncio.run(used.create(spec("bench", contact=False), say=lambda line: None))
+    left_by_somebody(cloud, "bench", "another", time.time() + 3600)
+    asyncio.run(used.remove("bench"))
+    assert [one.tags.owner for one in cloud.all()] == ["another"]

@@ -50,13 +50,6 @@ class SweptResources:
 
 
 @dataclass(frozen=True, slots=True)
-class CloudPolicy:
-    """The permissions that a cloud's provider needs, in the cloud's own form."""
-
-    policy: dict[str, object]
-
-
-@dataclass(frozen=True, slots=True)
 class CloudBill:
     """What rentals cost by the bill, beside what was quoted; quoted is null where this machine
     knows no quote. left_out: reason -> rows that were not used."""

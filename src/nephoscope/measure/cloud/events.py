@@ -19,7 +19,6 @@ class EventKind(StrEnum):
     MOVED = "moved to another host"
     RESIZED = "of another type"
     READDRESSED = "at another address"
-    PRICED = "priced anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +69,3 @@ def events_between(
         ):
             if was and now and was != now:
                 yield MachineEvent(name, kind, f"{was}, now {now}")
-
-
-def price_changes(
-    before: Mapping[str, float | None], after: Mapping[str, float | None], currency: str
-) -> Iterator[MachineEvent]:
-    """Yields the machines of which an hour costs something else than before."""
-    for name, was in before.items():
-        now = after.get(name)
-        if was is not None and now is not None and was != now:
-            detail = f"{was:.4g} {currency} an hour, now {now:.4g}"
-            yield MachineEvent(name, EventKind.PRICED, detail)

@@ -341,7 +341,10 @@ class Rentals:
             self.calls,
             regions,
             run=folder.name,
-            wanted=lambda resource: resource.tags.run == folder.name,
+            wanted=lambda resource: (
+                resource.tags.run == folder.name
+                and known.get("owner") in (None, resource.tags.owner)
+            ),
             settled_s=settled_s,
             say=say,
         )

@@ -156,7 +156,7 @@ class RentedEnvironment(Environment):
 
     async def _rent(self, rentals: Rentals, spec: RentalSpec) -> None:
         hosts = plural(len(spec.groups), "machine")
-        self._say(f"{hosts} of {rentals.settings.provider} rented as {spec.name}.")
+        self._say(f"Renting {hosts} of {rentals.settings.provider} as {spec.name}.")
         rental = await rentals.create(spec, say=self._say)
         self._rented.append(_Rented(rentals, spec, rental, time.monotonic(), time.monotonic()))
         for name, seconds in rental.boot_s.items():
