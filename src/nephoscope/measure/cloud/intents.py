@@ -38,7 +38,8 @@ def rentals_root() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A line of the log. at_s: seconds since the epoch. what: create, made, failed, delete."""
+    """A line of the log. at_s: seconds since the epoch. what: create, made, failed, admit,
+    delete."""
 
     at_s: float
     what: str

@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from nephoscope import __version__
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.format_versions import RENTAL
-from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
@@ -42,10 +41,12 @@ from nephoscope.measure.cloud.model import (
     SecurityGroupRequest,
     Tags,
 )
+from nephoscope.measure.cloud.placements import in_placements
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
+from nephoscope.measure.cloud.rental_state import provisioned
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
-from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned, Quote, Say
+from nephoscope.measure.provisioning import COMING_UP, UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Rental:
     """Machines that are rented and were reached. hosts: by name, as targets of plans; times: of
-    their launches, none of a rental that was opened again. notes: on machines that failed or never
-    answered, also where another one replaced them."""
+    their launches, firewalls: by region; none of a rental that was opened again. notes: on machines
+    that failed or never answered, also where another one replaced them."""
 
     name: str
     machines: Mapping[str, Machine]
@@ -64,6 +65,7 @@ class Rental:
     times: Mapping[str, LaunchTimes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     shortfalls: tuple[Shortfall, ...] = ()
+    firewalls: Mapping[str, CloudResource] = field(default_factory=dict)
 
     @property
     def boot_s(self) -> dict[str, float]:
@@ -167,7 +169,7 @@ class Rentals:
         keys = user_data.MachineKeys.generate()
         folder.write_identity(keys.private + "\n")
         key_pairs: dict[str, str] = {}
-        firewalls: dict[str, str] = {}
+        firewalls: dict[str, CloudResource] = {}
         for region in regions:
             if Kind.KEY_PAIR in kinds:
                 wanted = KeyPairRequest(region, tags, keys.public)
@@ -182,7 +184,8 @@ class Rentals:
                     (resource.network for resource in spec.groups if resource.region == region), ""
                 )
                 group = SecurityGroupRequest(region, tags, source, network=network)
-                firewalls[region] = (await self.calls.make(group, folder))[0].id
+                firewalls[region] = (await self.calls.make(group, folder))[0]
+        groups = await in_placements(self.calls, spec.groups, tags, folder)
         script = user_data.script(keys, int(min(spec.lease_s, 3600 * spec.hours)))
         launches = [
             Launch(
@@ -195,11 +198,13 @@ class Rentals:
                     self.provider.traits,
                     user_data=script,
                     key_pair=key_pairs.get(group.region, ""),
-                    security_group=firewalls.get(group.region, ""),
+                    security_group=(
+                        firewalls[group.region].id if group.region in firewalls else ""
+                    ),
                     max_per_h=self._spot_per_h.get((spec.name, group.name)),
                 ),
             )
-            for group in spec.groups
+            for group in groups
         ]
         host_key = " ".join(keys.host_public.split()[:2])
         parts = await together(
@@ -215,7 +220,17 @@ class Rentals:
             {name: made.times for name, made in machines.items()},
             tuple(f"{entry.group.name}: {why}." for entry in launches for why in entry.reasons),
             tuple(entry.shortfall for entry in launches if entry.shortfall is not None),
+            firewalls,
         )
+
+    async def admit(self, rental: Rental, sources: Mapping[str, Collection[str]]) -> None:
+        """Lets machines of the same run in that are elsewhere, and no others. sources: their
+        addresses, by region of the rental; a region without a firewall needs nothing."""
+        folder = RentalFolder(rental.name, self.root)
+        for region, firewall in rental.firewalls.items():
+            addresses = sorted(sources.get(region, ()))
+            folder.note("admit", firewall.kind, region, ids=[firewall.id])
+            await self.calls.repeat(partial(self.provider.admit, firewall, addresses))
 
     async def _remove_surplus(
         self, spec: RentalSpec, machines: Mapping[str, Launched], folder: RentalFolder, say: Say
@@ -250,7 +265,7 @@ class Rentals:
                 if resource.state is not ResourceState.GONE:
                     resources.setdefault(resource.tags.run, []).append(resource)
         names = sorted(known.keys() | resources.keys())
-        return [_provisioned(name, known.get(name), resources.get(name, [])) for name in names]
+        return [provisioned(name, known.get(name), resources.get(name, [])) for name in names]
 
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
@@ -372,30 +387,3 @@ def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
         "is_kept": spec.is_kept,
         "pid": os.getpid(),
     }
-
-
-def _provisioned(
-    name: str, folder: RentalFolder | None, resources: Sequence[CloudResource]
-) -> Provisioned:
-    if folder is not None and (refusal := folder.refusal()) is not None:
-        return Provisioned(name, LATER, (), None, " ".join(refusal))
-    known = folder.read() if folder is not None else {}
-    machines = [resource for resource in resources if resource.kind is Kind.MACHINE]
-    since = known.get("since") or min(
-        (resource.created_s for resource in resources if resource.created_s is not None),
-        default=None,
-    )
-    by_id = {id_: host for host, id_ in known.get("hosts", {}).items()}
-    hosts = tuple(
-        sorted(by_id.get(resource.id, resource.name or resource.id) for resource in machines)
-    )
-    if folder is not None and known.get("phase") == UP:
-        running = {resource.id for resource in machines if resource.state is ResourceState.READY}
-        lost = [host for id_, host in by_id.items() if id_ not in running]
-        problem = f"{', '.join(lost)} no longer runs" if lost else ""
-        return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
-    if folder is not None and folder.is_held():
-        return Provisioned(name, COMING_UP, hosts, since)
-    left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
-    expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
-    return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
