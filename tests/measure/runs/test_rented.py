@@ -20,9 +20,8 @@ from nephoscope.measure.runs import rented_environment, runner
 from nephoscope.measure.runs.rented_environment import (
     RentedEnvironment,
     price_of,
-    rental_name,
-    rental_specs,
 )
+from nephoscope.measure.runs.rented_specs import rental_name, rental_specs
 from nephoscope.measure.runs.schedule import cells
 from nephoscope.store import Store, query
 

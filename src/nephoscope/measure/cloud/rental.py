@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import re
-import socket
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nephoscope import __version__
 from nephoscope.core.errors import RunFailed, UsageError
-from nephoscope.core.format_versions import RENTAL
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
@@ -37,16 +31,17 @@ from nephoscope.measure.cloud.model import (
     KeyPairRequest,
     Kind,
     Machine,
+    MachinePrices,
     ResourceState,
     SecurityGroupRequest,
     Tags,
 )
 from nephoscope.measure.cloud.placements import in_placements
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
-from nephoscope.measure.cloud.rental_state import provisioned
+from nephoscope.measure.cloud.rental_state import document_of, provisioned, tags_of
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
-from nephoscope.measure.provisioning import COMING_UP, UP, Provisioned, Quote, Say
+from nephoscope.measure.provisioning import UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -91,6 +86,7 @@ class Rentals:
         self.root = root
         self._held: dict[str, ExitStack] = {}
         self._quotes: dict[str, Quote] = {}
+        self._prices: dict[tuple[str, str], MachinePrices | None] = {}
         self._spot_per_h: dict[tuple[str, str], float | None] = {}
 
     def quote(self, spec: RentalSpec) -> Quote | None:
@@ -117,12 +113,29 @@ class Rentals:
         count = group.count + group.hedge
         if group.per_h is not None:
             return Quote(group.per_h * count, group.currency, machines=count)
-        request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
-        prices = self.provider.prices(request)
+        # Asked again: a spot price changes, and the one that is quoted is the one that holds.
+        self._prices.pop((spec.name, group.name), None)
+        prices = self._price_list(spec, group)
         if prices is not None and group.market == "spot":
             # What was priced is the most that is paid: a dearer market ends the machine.
             self._spot_per_h[spec.name, group.name] = prices.per_h
         return prices.quote(count, group.disk_bytes or 0) if prices else None
+
+    def per_gib_out(self, spec: RentalSpec, name: str) -> float | None:
+        """Returns the price of a GiB that a group's machines send to other regions and clouds; 0
+        where nobody is paid, None where it is unknown."""
+        if not self.provider.traits.rents:
+            return 0.0
+        (group,) = (group for group in spec.groups if group.name == name)
+        prices = self._price_list(spec, group)
+        return prices.egress_gib if prices is not None else None
+
+    def _price_list(self, spec: RentalSpec, group: MachineGroup) -> MachinePrices | None:
+        key = (spec.name, group.name)
+        if key not in self._prices:
+            request = request_of(spec, group, tags_of(spec, 0), self.provider.traits)
+            self._prices[key] = self.provider.prices(request)
+        return self._prices[key]
 
     async def checked(self, spec: RentalSpec) -> RentalSpec:
         """Returns a rental that was held against what the cloud offers; see `check.checked`."""
@@ -139,14 +152,14 @@ class Rentals:
         expires_s = int(time.time() + 3600 * spec.hours)
         quote = self._quotes.get(spec.name)
         document = {
-            **_document(spec, expires_s),
+            **document_of(spec, expires_s),
             "cloud": asdict(self.settings),
             "quote": None if quote is None else asdict(quote),
         }
         with ExitStack() as stack:
             stack.enter_context(folder.making(document))
             try:
-                rental = await self._make(spec, _tags(spec, expires_s), folder, say)
+                rental = await self._make(spec, tags_of(spec, expires_s), folder, say)
             except BaseException as error:
                 await uncancelled(self._undo(folder, error, say))
                 raise
@@ -363,27 +376,3 @@ class Rentals:
             settled_s=settled_s,
             say=say,
         )
-
-
-def own_name() -> str:
-    """Returns the owner of what this user rents from this machine, a word for tags."""
-    text = f"{getpass.getuser()}-{socket.gethostname()}".lower()
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:60].strip("-") or "somebody"
-
-
-def _tags(spec: RentalSpec, expires_s: int) -> Tags:
-    return Tags(spec.name, spec.owner or own_name(), expires_s)
-
-
-def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
-    return {
-        "version": RENTAL.version,
-        "nephoscope": __version__,
-        "owner": spec.owner or own_name(),
-        "expires_s": expires_s,
-        "regions": sorted({group.region for group in spec.groups}),
-        "phase": COMING_UP,
-        "since": time.time(),
-        "is_kept": spec.is_kept,
-        "pid": os.getpid(),
-    }

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import re
+import socket
 import time
 from collections.abc import Sequence
+from typing import Any
 
+from nephoscope import __version__
+from nephoscope.core.format_versions import RENTAL
 from nephoscope.core.naming import plural
 from nephoscope.measure.cloud.intents import RentalFolder
-from nephoscope.measure.cloud.model import CloudResource, Kind, ResourceState
+from nephoscope.measure.cloud.model import CloudResource, Kind, ResourceState, Tags
+from nephoscope.measure.cloud.spec import RentalSpec
 from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned
 
 
@@ -38,3 +46,29 @@ def provisioned(
     left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
     expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
     return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
+
+
+def own_name() -> str:
+    """Returns the owner of what this user rents from this machine, a word for tags."""
+    text = f"{getpass.getuser()}-{socket.gethostname()}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:60].strip("-") or "somebody"
+
+
+def tags_of(spec: RentalSpec, expires_s: int) -> Tags:
+    """Returns the tags of a rental."""
+    return Tags(spec.name, spec.owner or own_name(), expires_s)
+
+
+def document_of(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
+    """Returns what the folder of a rental says while it is made."""
+    return {
+        "version": RENTAL.version,
+        "nephoscope": __version__,
+        "owner": spec.owner or own_name(),
+        "expires_s": expires_s,
+        "regions": sorted({group.region for group in spec.groups}),
+        "phase": COMING_UP,
+        "since": time.time(),
+        "is_kept": spec.is_kept,
+        "pid": os.getpid(),
+    }

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import re
+import contextlib
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -25,31 +23,25 @@ from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.launch import Shortfall
-from nephoscope.measure.cloud.model import Machine
-from nephoscope.measure.cloud.provider import CloudSettings
+from nephoscope.measure.cloud.model import Machine, ResourceState
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
-from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
+from nephoscope.measure.cloud.spec import BOOT_S, RentalSpec
 from nephoscope.measure.lab.boot import BootTimes
 from nephoscope.measure.plans import Plan, estimate, expand
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.rented_boots import boot_times
+from nephoscope.measure.runs.rented_network import RentedNetworks
+from nephoscope.measure.runs.rented_specs import LEASE_S, renewals_of, rental_specs
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
-from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.store import StoredRun
 
-LEASE_S = 3600.0
-"""How long machines live without a sign of the controller; renewed between trials."""
-
 EVENTS_S = 60.0
 """How often the cloud is asked what happened to the machines."""
-
-WITHOUT_BUDGET_H = 24.0
-"""After which machines that cost nothing end, where the plan has no budget."""
 
 
 @dataclass(slots=True)
@@ -59,6 +51,7 @@ class _Rented:
     rental: Rental
     renewed_s: float
     events_s: float
+    admitted: Mapping[str, set[str]] = field(default_factory=dict)
 
 
 class RentedEnvironment(Environment):
@@ -99,6 +92,7 @@ class RentedEnvironment(Environment):
         self._quote: Quote | None = None
         self._since: float | None = None
         self._until: float | None = None
+        self._networks: RentedNetworks | None = None
         self._launches: set[str] = set()
         self.shortfalls: list[Shortfall] = []
         self.notes: list[str] = []
@@ -123,7 +117,8 @@ class RentedEnvironment(Environment):
             (rentals, await rentals.checked(spec))
             for rentals, (_, spec) in zip(opened, specs, strict=True)
         ]
-        quote = _whole_price(self._plan, [rentals.quote(spec) for rentals, spec in wanted])
+        self._networks = RentedNetworks.of(self._plan, are_apart=renewals_of(self._plan) > 0)
+        quote = _whole_price(self._plan, wanted, self._networks)
         if quote is not None:
             hours = None if self._budget_s is None else wanted[0][1].hours
             authorise(quote, hours, self._limit, self._say)
@@ -137,7 +132,39 @@ class RentedEnvironment(Environment):
                 f"None of {plural(number, 'machine')} was rented: {'; '.join(reasons)}.",
                 "Ask for fewer machines, or for another zone or type.",
             )
+        await self._admit()
         self._run.update(rented=self._documents())
+
+    async def _admit(self) -> None:
+        """Lets each pair of machines in that meets from two networks: exactly their addresses."""
+        networks = self._networks
+        if networks is None or not networks.across:
+            return
+        machines = {
+            name: machine
+            for rented in self._rented
+            for name, machine in rented.rental.machines.items()
+            if machine.state is not ResourceState.GONE
+        }
+        for rented in self._rented:
+            sources = {
+                region: networks.addresses_for(
+                    [
+                        name
+                        for name, machine in rented.rental.machines.items()
+                        if machine.region == region
+                    ],
+                    machines,
+                )
+                for region in rented.rental.firewalls
+            }
+            if rented.admitted == sources:
+                continue
+            await rented.rentals.admit(rented.rental, sources)
+            rented.admitted = sources
+            for region, addresses in sources.items():
+                if addresses:
+                    self._say(f"{region} lets in {', '.join(sorted(addresses))} of this run.")
 
     def _documents(self) -> dict[str, Any]:
         """Returns what was rented for each target, for the manifest."""
@@ -204,6 +231,7 @@ class RentedEnvironment(Environment):
             self._rented.remove(rented)
         (rentals,) = (rentals for rentals, entry in self._specs if entry.name == spec.name)
         await self._rent(rentals, spec)
+        await self._admit()
         self._run.update(rented=self._documents())
         (rental,) = (entry.rental for entry in self._rented if entry.spec.name == spec.name)
         return await boot_times(rental, host)
@@ -229,6 +257,9 @@ class RentedEnvironment(Environment):
             return
         for event in events:
             self._say(str(event))
+        # A machine that was stopped and started has another address, and nobody else's stays.
+        with contextlib.suppress(NephoscopeError):
+            await self._admit()
 
     async def down(self) -> None:
         """See `Environment.down`: until a listing confirms that nothing is left."""
@@ -258,62 +289,6 @@ def machine_document(provider: str, machine: Machine) -> dict[str, str]:
     }
 
 
-def rental_specs(
-    plan: Plan,
-    run: str,
-    seed: int,
-    *,
-    at_least: int | None = None,
-    boot_s: float = BOOT_S,
-) -> list[tuple[CloudSettings, RentalSpec]]:
-    """Returns what a run of a plan rents: one rental for each cloud and network that may log in;
-    where machines are made anew, one for each machine.
-
-    The machines of a rental are in random order, drawn by the seed. at_least: of each target; see
-    `MachineGroup`.
-    """
-    groups: dict[tuple[CloudSettings, str, str], list[MachineGroup]] = defaultdict(list)
-    is_renewed = _renewals(plan) > 0
-    currency = "USD" if plan.money is None else plan.money.currency
-    for target in plan.targets:
-        if isinstance(target, RentedRecord):
-            cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
-            own = target.name if is_renewed else ""
-            groups[cloud, target.login_from, own].append(_group(target, currency, at_least))
-    seconds = budget_s(plan)
-    hours = WITHOUT_BUDGET_H if seconds is None else (seconds + boot_s) / 3600
-    drawn = random.Random(seed)
-    specs = []
-    for number, ((cloud, login_from, _), several) in enumerate(groups.items()):
-        drawn.shuffle(several)
-        name = rental_name(run, number)
-        spec = RentalSpec(
-            name,
-            tuple(several),
-            hours=hours,
-            lease_s=LEASE_S,
-            login_from=login_from,
-            boot_s=boot_s,
-        )
-        specs.append((cloud, spec))
-    return specs
-
-
-def _group(target: RentedRecord, currency: str, at_least: int | None) -> MachineGroup:
-    return MachineGroup(
-        target.name,
-        target.region[0],
-        target.type[0],
-        target.image[0],
-        zone="" if target.zone[0] == "any" else target.zone[0],
-        market=target.market[0],
-        at_least=at_least,
-        network=target.network,
-        per_h=target.per_hour,
-        currency=currency,
-    )
-
-
 def total_of(quotes: Sequence[Quote | None]) -> Quote | None:
     """Returns the price of all together: each cloud alone may be below a limit that they exceed
     together. None where nothing is paid."""
@@ -325,25 +300,21 @@ def _hosts(spec: RentalSpec) -> list[str]:
     return [name for group in spec.groups for name in group.hosts()]
 
 
-def _renewals(plan: Plan) -> int:
-    """Returns how often each machine is made anew at most."""
-    nest = plan.design.nest
-    rounds = [
-        plan.repeat_of(number).max + plan.warmup
-        for number, entry in enumerate(plan.benchmarks)
-        if entry.benchmark == HOST_BOOT and entry.params.get("level") != LAUNCH
-    ]
-    return sum(rounds) + (nest.boots if nest is not None and nest.boots > 1 else 0)
+def _whole_price(
+    plan: Plan, rented: Sequence[tuple[Rentals, RentalSpec]], networks: RentedNetworks
+) -> Quote | None:
+    """Returns the price of rented machines, which may be made anew, of the traffic between their
+    networks, and of services beside them; None where nothing of a cloud is paid. `Progress` alone
+    bounds what services cost then."""
+    quotes = [rentals.quote(spec) for rentals, spec in rented]
+    machines = total_of([_withrenewals_of(quote, renewals_of(plan)) for quote in quotes])
+    traffic = networks.traffic_price(plan, rented)
+    if machines is None and traffic is None:
+        return None
+    return total_of([machines, traffic, _of_services(plan)])
 
 
-def _whole_price(plan: Plan, quotes: Sequence[Quote | None]) -> Quote | None:
-    """Returns the price of rented machines, which may be made anew, and of services beside them;
-    None where no machine is paid. `Progress` alone bounds what services cost then."""
-    machines = total_of([_with_renewals(quote, _renewals(plan)) for quote in quotes])
-    return None if machines is None else total_of([machines, _of_services(plan)])
-
-
-def _with_renewals(quote: Quote | None, renewals: int) -> Quote | None:
+def _withrenewals_of(quote: Quote | None, renewals: int) -> Quote | None:
     """Returns the price with that of machines made anew, each of which is billed for itself."""
     if quote is None:
         return None
@@ -373,14 +344,10 @@ async def price_of(plan: Plan) -> tuple[Quote | None, float]:
 
     It asks the clouds and creates nothing. Raises UsageError, Lacking, CloudError.
     """
-    quotes, hours = [], 0.0
+    rented, hours = [], 0.0
     for cloud, spec in rental_specs(plan, "preview", plan.seed or 0):
         rentals = Rentals(open_provider(cloud), cloud)
-        quotes.append(rentals.quote(await rentals.checked(spec)))
+        rented.append((rentals, await rentals.checked(spec)))
         hours = spec.hours
-    return _whole_price(plan, quotes), hours
-
-
-def rental_name(run: str, number: int) -> str:
-    """Returns the name of a run's rental, a word for tags."""
-    return f"{re.sub(r'[^a-z0-9]+', '-', run.lower())[-56:].strip('-')}-{number + 1}"
+    networks = RentedNetworks.of(plan, are_apart=renewals_of(plan) > 0)
+    return _whole_price(plan, rented, networks), hours
