@@ -134,7 +134,9 @@ SETTINGS: dict[str, Any] = {
     "machines": False,
     # CPUs of a machine by its host: host-N has the N-th value, again from the first; none: all.
     "host_cpus": (),
-    # Types that the price list lacks.
+    # Distances between machines: see `paths.Planted`; none: as near as this machine is to itself.
+    "paths": (),
+    # Types that the price list lacks; "egress" for traffic.
     "unpriced": (),
     "bucket_size": None,
     "bucket_per_s": 20.0,
