@@ -130,6 +130,11 @@ class Rentals:
         prices = self._price_list(spec, group)
         return prices.egress_gib if prices is not None else None
 
+    def listed_prices(self, spec: RentalSpec, name: str) -> MachinePrices | None:
+        """Returns the prices of a group's machines as they were read for its quote; None where
+        they were not read."""
+        return self._prices.get((spec.name, name))
+
     def _price_list(self, spec: RentalSpec, group: MachineGroup) -> MachinePrices | None:
         key = (spec.name, group.name)
         if key not in self._prices:

@@ -32,11 +32,12 @@ from nephoscope.measure.plans import Plan, estimate, expand
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.rented_boots import boot_times
-from nephoscope.measure.runs.rented_network import RentedNetworks
+from nephoscope.measure.runs.rented_network import RentedNetworks, TrafficPrice
 from nephoscope.measure.runs.rented_specs import LEASE_S, renewals_of, rental_specs
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
+from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.store import StoredRun
 
@@ -118,7 +119,8 @@ class RentedEnvironment(Environment):
             for rentals, (_, spec) in zip(opened, specs, strict=True)
         ]
         self._networks = RentedNetworks.of(self._plan, are_apart=renewals_of(self._plan) > 0)
-        quote = _whole_price(self._plan, wanted, self._networks)
+        traffic = self._networks.traffic_price(self._plan, wanted)
+        quote = _whole_price(self._plan, wanted, traffic.quote)
         if quote is not None:
             hours = None if self._budget_s is None else wanted[0][1].hours
             authorise(quote, hours, self._limit, self._say)
@@ -169,10 +171,27 @@ class RentedEnvironment(Environment):
     def _documents(self) -> dict[str, Any]:
         """Returns what was rented for each target, for the manifest."""
         return {
-            name: machine_document(rented.rentals.settings.provider, machine)
+            name: {
+                **machine_document(rented.rentals.settings.provider, machine),
+                **self._prices_of(rented, name),
+            }
             for rented in self._rented
             for name, machine in rented.rental.machines.items()
         }
+
+    def _prices_of(self, rented: _Rented, name: str) -> dict[str, Any]:
+        """Returns the prices of a machine, where they are known."""
+        (target,) = (entry for entry in self._plan.targets if entry.name == name)
+        assert isinstance(target, RentedRecord)
+        listed = rented.rentals.listed_prices(rented.spec, name)
+        per_hour, out = target.per_hour, target.per_gib_out
+        if listed is not None:
+            per_hour = listed.per_h if per_hour is None else per_hour
+            out = listed.egress_gib if out is None else out
+        money = self._plan.money
+        currency = money.currency if money is not None else listed.currency if listed else "USD"
+        values = {"per_hour": per_hour, "per_gib_out": out, "currency": currency}
+        return {key: value for key, value in values.items() if value is not None}
 
     @property
     def cost(self) -> float | None:
@@ -301,14 +320,13 @@ def _hosts(spec: RentalSpec) -> list[str]:
 
 
 def _whole_price(
-    plan: Plan, rented: Sequence[tuple[Rentals, RentalSpec]], networks: RentedNetworks
+    plan: Plan, rented: Sequence[tuple[Rentals, RentalSpec]], traffic: Quote | None
 ) -> Quote | None:
     """Returns the price of rented machines, which may be made anew, of the traffic between their
     networks, and of services beside them; None where nothing of a cloud is paid. `Progress` alone
     bounds what services cost then."""
     quotes = [rentals.quote(spec) for rentals, spec in rented]
     machines = total_of([_withrenewals_of(quote, renewals_of(plan)) for quote in quotes])
-    traffic = networks.traffic_price(plan, rented)
     if machines is None and traffic is None:
         return None
     return total_of([machines, traffic, _of_services(plan)])
@@ -339,8 +357,20 @@ def _of_services(plan: Plan) -> Quote | None:
     return Quote(per_h, currency, once=used, machines=0)
 
 
-async def price_of(plan: Plan) -> tuple[Quote | None, float]:
-    """Returns the price of the machines that a plan rents, and the hours that are rented.
+@dataclass(frozen=True, slots=True)
+class RentPrice:
+    """What a plan rents for at most: all together, None where nobody is paid; of it the traffic.
+
+    hours: that are rented.
+    """
+
+    quote: Quote | None
+    hours: float
+    traffic: TrafficPrice
+
+
+async def price_of(plan: Plan) -> RentPrice:
+    """Returns the price of what a plan rents.
 
     It asks the clouds and creates nothing. Raises UsageError, Lacking, CloudError.
     """
@@ -350,4 +380,5 @@ async def price_of(plan: Plan) -> tuple[Quote | None, float]:
         rented.append((rentals, await rentals.checked(spec)))
         hours = spec.hours
     networks = RentedNetworks.of(plan, are_apart=renewals_of(plan) > 0)
-    return _whole_price(plan, rented, networks), hours
+    traffic = networks.traffic_price(plan, rented)
+    return RentPrice(_whole_price(plan, rented, traffic.quote), hours, traffic)

@@ -30,6 +30,23 @@ _PROBE_BYTES = 100
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficPrice:
+    """Traffic of a run that leaves regions and clouds and is billed: bytes and cost, at most."""
+
+    sent_bytes: float
+    cost: float
+    currency: str = "USD"
+
+    @property
+    def quote(self) -> Quote | None:
+        """As a part of the price of a rental; None where it costs nothing."""
+        return Quote(0.0, self.currency, once=self.cost, machines=0) if self.cost else None
+
+
+NO_TRAFFIC = TrafficPrice(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class RentedNetworks:
     """The networks of a plan's rented machines.
 
@@ -87,14 +104,14 @@ class RentedNetworks:
 
     def traffic_price(
         self, plan: Plan, rented: Sequence[tuple[Rentals, RentalSpec]]
-    ) -> Quote | None:
-        """Returns what the traffic between networks costs at most; None where it is free.
+    ) -> TrafficPrice:
+        """Returns what the traffic between networks costs at most.
 
         rented: checked rentals. Raises UsageError where a price is unknown, PlanError where nothing
         bounds the bytes.
         """
         if not self.across:
-            return None
+            return NO_TRAFFIC
         met = {name for pair in self.across for name in pair}
         prices = {
             name: _price_of(plan, name, rentals, spec)
@@ -106,7 +123,7 @@ class RentedNetworks:
         sent = self.bytes_out(plan, free)
         cost = sum(prices[name] * carried / 2**30 for name, carried in sent.items())
         currency = "USD" if plan.money is None else plan.money.currency
-        return Quote(0.0, currency, once=cost, machines=0) if cost else None
+        return TrafficPrice(sum(sent.values()), cost, currency)
 
 
 def network_of(target: RentedRecord, own: str = "") -> tuple[str, ...]:
