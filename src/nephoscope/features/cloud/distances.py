@@ -114,14 +114,14 @@ def _question(request: DistanceRequest) -> str:
 
 def _entries(request: DistanceRequest) -> Iterator[dict[str, Any]]:
     duration = f"{request.duration_s!r}s"
-    carried = request.carried_bytes
+    transfer_bytes = request.carried_bytes
     flow: dict[str, Any] = {"duration_ns": duration}
-    if carried is not None:
-        flow = {"transfer_bytes": carried}
+    if transfer_bytes is not None:
+        flow = {"transfer_bytes": transfer_bytes}
     if request.streams > 1:
         flow["streams"] = request.streams
     # A slower path fails its trial, and is named as missing.
-    limit_s = request.trial_s * (1 if carried is None else 4) + _LIMIT_S
+    limit_s = request.trial_s * (1 if transfer_bytes is None else 4) + _LIMIT_S
     for first, second in pairs_of(request):
         ends = {"on": [second], "peer": first, "timeout": f"{limit_s!r}s"}
         yield {

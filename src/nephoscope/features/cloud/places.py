@@ -103,7 +103,7 @@ def labels_of(machines: Iterable[RentedRecord]) -> dict[str, str]:
     places = {each.name: _where(each) for each in machines}
     return {
         name: name
-        if any(labels[other] == label and places[other] != places[name] for other in labels)
+        if any(labels[same] == label and places[same] != places[name] for same in labels)
         else label
         for name, label in labels.items()
     }

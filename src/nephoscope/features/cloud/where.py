@@ -142,8 +142,8 @@ def _row(
     if goodput is None:
         why = f"The goodput from {data_at} to {run_at} was not measured."
         return WhereRow(run_at, data_at, None, compute, None, None, why)
-    carried = _exact(float(job.data_bytes), "bytes")
-    transfer = quotient([carried], [goodput], unit="s")
+    job_bytes = _exact(float(job.data_bytes), "bytes")
+    transfer = quotient([job_bytes], [goodput], unit="s")
     row = WhereRow(run_at, data_at, transfer, compute, total(transfer, compute), None)
     return _with_cost(distances, job, row, leaves=pair is not None and pair.way == "public")
 
@@ -231,23 +231,23 @@ def _verdict(
     ordered: Sequence[tuple[Estimate, WhereRow]],
     data_at: str,
     word: str,
-    shown: Callable[[Estimate], str],
+    words: Callable[[Estimate], str],
 ) -> str:
-    (best, row), *others = ordered
+    (best, row), *rest = ordered
     where = (
         f"at {row.run_at}, where the data are"
         if row.run_at == data_at
         else (f"at {row.run_at}, with the data kept at {data_at}")
     )
-    head = f"Data at {data_at}: {word} {where}: {shown(best)}"
-    if not others:
+    head = f"Data at {data_at}: {word} {where}: {words(best)}"
+    if not rest:
         return f"{head}; nothing else could be compared."
-    following, other = others[0]
+    following, runner_up = rest[0]
     gap = total(following, best, -1)
-    name = f"{other.run_at}{' (where the data are)' if other.run_at == data_at else ''}"
+    name = f"{runner_up.run_at}{' (where the data are)' if runner_up.run_at == data_at else ''}"
     if gap.low is not None and gap.low <= 0:
-        return f"{head}; {name} cannot be told from it: {shown(following)}."
-    return f"{head}; next {name}: {shown(following)}, {shown(gap)} more."
+        return f"{head}; {name} cannot be told from it: {words(following)}."
+    return f"{head}; next {name}: {words(following)}, {words(gap)} more."
 
 
 def as_time(estimate: Estimate) -> str:

@@ -23,7 +23,7 @@ from nephoscope.measure.provisioning import Quote
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 FRAMES = 1.1
-"""Bytes on the wire per byte that is carried: headers, receipts, and packets sent again."""
+"""Bytes on the wire per byte of a benchmark: headers, receipts, and packets sent again."""
 
 _PROBE_BYTES = 100
 """Of headers and token in each probe of a round trip, at most."""
@@ -98,9 +98,9 @@ class RentedNetworks:
             for pair in self.across & set(_pairs(setting)):
                 if set(pair) <= set(free):
                     continue
-                for name, carried in zip(pair, _bytes_of_trial(setting, *pair), strict=True):
-                    sent[name] += rounds * FRAMES * carried
-        return {name: carried for name, carried in sent.items() if name not in free}
+                for name, sent_bytes in zip(pair, _bytes_of_trial(setting, *pair), strict=True):
+                    sent[name] += rounds * FRAMES * sent_bytes
+        return {name: sent_bytes for name, sent_bytes in sent.items() if name not in free}
 
     def traffic_price(
         self, plan: Plan, rented: Sequence[tuple[Rentals, RentalSpec]]
@@ -121,7 +121,7 @@ class RentedNetworks:
         }
         free = [name for name, price in prices.items() if price == 0]
         sent = self.bytes_out(plan, free)
-        cost = sum(prices[name] * carried / 2**30 for name, carried in sent.items())
+        cost = sum(prices[name] * sent_bytes / 2**30 for name, sent_bytes in sent.items())
         currency = "USD" if plan.money is None else plan.money.currency
         return TrafficPrice(sum(sent.values()), cost, currency)
 
@@ -146,14 +146,17 @@ def _bytes_of_trial(setting: Setting, client: str, server: str) -> tuple[float, 
     """Returns the bytes of one trial at most: from the client, and from the server."""
     params = setting.params
     if setting.benchmark == NET_THROUGHPUT and not setting.backgrounds:
-        carried, direction = float(params.get("transfer_bytes", 0)), params.get("direction", "up")
-        if carried > 0:
-            return carried * (direction != "down"), carried * (direction != "up")
+        sent_bytes, direction = (
+            float(params.get("transfer_bytes", 0)),
+            params.get("direction", "up"),
+        )
+        if sent_bytes > 0:
+            return sent_bytes * (direction != "down"), sent_bytes * (direction != "up")
     if setting.benchmark == NET_RTT and not setting.backgrounds:
         probes = params.get("rate_per_s", 1000.0) * params.get("duration_ns", 1e9) / 1e9
         if probes > 0:
-            carried = probes * (params.get("packet_bytes", 64) + _PROBE_BYTES)
-            return carried, carried
+            sent_bytes = probes * (params.get("packet_bytes", 64) + _PROBE_BYTES)
+            return sent_bytes, sent_bytes
     raise PlanError(
         f"Nothing bounds the bytes of {setting.benchmark} between {client} and {server}, which "
         "leave a region or a cloud and may be billed.",
