@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from nephoscope import catalog
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.errors import (
     NephoscopeError,
@@ -29,17 +27,17 @@ from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.spec import BOOT_S, RentalSpec
 from nephoscope.measure.lab.boot import BootTimes
-from nephoscope.measure.plans import Plan, estimate, expand
+from nephoscope.measure.plans import Plan
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.rented_boots import boot_times
-from nephoscope.measure.runs.rented_network import RentedNetworks, TrafficPrice
+from nephoscope.measure.runs.rented_network import RentedNetworks
+from nephoscope.measure.runs.rented_price import RentPrice, whole_price
 from nephoscope.measure.runs.rented_specs import LEASE_S, renewals_of, rental_specs
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
-from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.store import StoredRun
 
 RENEWAL_S = 300.0
@@ -128,7 +126,7 @@ class RentedEnvironment(Environment):
         ]
         self._networks = RentedNetworks.of(self._plan, are_apart=renewals_of(self._plan) > 0)
         traffic = self._networks.traffic_price(self._plan, wanted)
-        quote = _whole_price(self._plan, wanted, traffic.quote)
+        quote = whole_price(self._plan, wanted, traffic.quote)
         if quote is not None:
             hours = None if self._budget_s is None else wanted[0][1].hours
             authorise(quote, hours, self._limit, self._say)
@@ -334,65 +332,8 @@ def machine_document(provider: str, machine: Machine) -> dict[str, str]:
     }
 
 
-def total_of(quotes: Sequence[Quote | None]) -> Quote | None:
-    """Returns the price of all together: each cloud alone may be below a limit that they exceed
-    together. None where nothing is paid."""
-    priced = [quote for quote in quotes if quote is not None]
-    return reduce(Quote.plus, priced) if priced else None
-
-
 def _hosts(spec: RentalSpec) -> list[str]:
     return [name for group in spec.groups for name in group.hosts()]
-
-
-def _whole_price(
-    plan: Plan, rented: Sequence[tuple[Rentals, RentalSpec]], traffic: Quote | None
-) -> Quote | None:
-    """Returns the price of rented machines, which may be made anew, of the traffic between their
-    networks, and of services beside them; None where nothing of a cloud is paid. `Progress` alone
-    bounds what services cost then."""
-    quotes = [rentals.quote(spec) for rentals, spec in rented]
-    machines = total_of([_withrenewals_of(quote, renewals_of(plan)) for quote in quotes])
-    if machines is None and traffic is None:
-        return None
-    return total_of([machines, traffic, _of_services(plan)])
-
-
-def _withrenewals_of(quote: Quote | None, renewals: int) -> Quote | None:
-    """Returns the price with that of machines made anew, each of which is billed for itself."""
-    if quote is None:
-        return None
-    least_h = max(quote.minimum_h, quote.step_h)
-    return replace(quote, once=quote.once + renewals * least_h * quote.per_h)
-
-
-def _of_services(plan: Plan) -> Quote | None:
-    """Returns the price of the plan's services: by the hour, and of the least use; None where none
-    has a price."""
-    services = [
-        service
-        for service in plan.targets
-        if isinstance(service, ServiceRecord) and service.is_priced
-    ]
-    if not services:
-        return None
-    known = catalog.load()
-    used = estimate(plan, expand(plan, known), known).money_used_least
-    per_h = sum(service.per_hour or 0.0 for service in services)
-    currency = "USD" if plan.money is None else plan.money.currency
-    return Quote(per_h, currency, once=used, machines=0)
-
-
-@dataclass(frozen=True, slots=True)
-class RentPrice:
-    """What a plan rents for at most: all together, None where nobody is paid; of it the traffic.
-
-    hours: that are rented.
-    """
-
-    quote: Quote | None
-    hours: float
-    traffic: TrafficPrice
 
 
 async def price_of(plan: Plan) -> RentPrice:
@@ -407,4 +348,4 @@ async def price_of(plan: Plan) -> RentPrice:
         hours = spec.hours
     networks = RentedNetworks.of(plan, are_apart=renewals_of(plan) > 0)
     traffic = networks.traffic_price(plan, rented)
-    return RentPrice(_whole_price(plan, rented, traffic.quote), hours, traffic)
+    return RentPrice(whole_price(plan, rented, traffic.quote), hours, traffic)
