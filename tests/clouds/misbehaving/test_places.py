@@ -32,8 +32,8 @@ pytestmark = [
 PORT = 2000
 FAST = {"machines": True, "boot_s": 0.3, "shutdown_s": 0.3, "lag_s": 0.0}
 
-NEAR, FAR, ABROAD = 0.004, 0.02, 0.03
-"""Planted round trips: between zones, between regions, and from the first cloud to the second."""
+FAR, ABROAD = 0.02, 0.03
+"""Planted round trips: between regions, and from the first cloud to the second."""
 RATE = 50e6
 PAYLOAD = 1448 / 1514
 """Bytes of a stream per byte that the delay line counts: headers of TCP, IP and Ethernet."""
@@ -124,14 +124,13 @@ def command(cloud: Double, folder: Path, *words: str) -> Any:
     return json.loads(ended.stdout)
 
 
-def test_planted_distances_over_zones_regions_and_two_clouds_are_recovered(
+def test_planted_distances_over_regions_and_two_clouds_are_recovered(
     cloud: Double, tmp_path: Path
 ) -> None:
     with doubles.running() as other:
         cloud.settings(
             **FAST,
             paths=[
-                ["us-east-1a", "us-east-1b", NEAR, 2 * RATE],
                 ["us-east-1", "eu-west-1", FAR, RATE],
                 ["*", "outside", ABROAD / 3, RATE],
             ],
@@ -139,7 +138,7 @@ def test_planted_distances_over_zones_regions_and_two_clouds_are_recovered(
         other.settings(**FAST, paths=[["*", "outside", 2 * ABROAD / 3, 2 * RATE]])
         cloud.join(other.bridge())
         places = (
-            "us-east-1/us-east-1a", "us-east-1/us-east-1b", "eu-west-1",
+            "us-east-1/us-east-1a", "eu-west-1",
             f"ec2:ap-south-1,endpoint={other.endpoint},name=abroad",
         )  # fmt: skip
         rented = ("--type", "m5.large", "--image", IMAGE_NAME, "--endpoint", cloud.endpoint)
@@ -155,11 +154,8 @@ def test_planted_distances_over_zones_regions_and_two_clouds_are_recovered(
         frozenset({pair["machine_a"], pair["machine_b"]}): pair for pair in result["cloud"]["pairs"]
     }
     planted = {
-        frozenset({"us-east-1a", "us-east-1b"}): (NEAR, 2 * RATE, "private"),
         frozenset({"us-east-1a", "eu-west-1"}): (FAR, RATE, "public"),
-        frozenset({"us-east-1b", "eu-west-1"}): (FAR, RATE, "public"),
         frozenset({"us-east-1a", "abroad"}): (ABROAD, RATE, "public"),
-        frozenset({"us-east-1b", "abroad"}): (ABROAD, RATE, "public"),
         frozenset({"eu-west-1", "abroad"}): (ABROAD, RATE, "public"),
     }
     assert pairs.keys() == planted.keys()
@@ -176,12 +172,11 @@ def test_planted_distances_over_zones_regions_and_two_clouds_are_recovered(
         assert pair["rtt"]["n"] == 6
     decided = command(
         cloud, tmp_path, "where", "latest", "--data", "10GB@ec2:eu-west-1", "--compute",
-        "1h@ec2:eu-west-1", "--compute", "30min@ec2:us-east-1a", "--compute", "2h@ec2:us-east-1b",
-        "--compute", "1h@ec2:ap-south-1",
+        "1h@ec2:eu-west-1", "--compute", "20min@ec2:us-east-1a", "--compute", "1h@ec2:ap-south-1",
     )  # fmt: skip
     row = next(row for row in decided["rows"] if row["run_at"] == "ec2:us-east-1a")
     assert row["transfer_s"]["value"] == pytest.approx(10e9 / (RATE / 8 * PAYLOAD), rel=0.15)
-    assert row["time_s"]["value"] == row["transfer_s"]["value"] + 1800
+    assert row["time_s"]["value"] == pytest.approx(row["transfer_s"]["value"] + 1200)
     assert (
         "fastest at ec2:us-east-1a, with the data kept at ec2:eu-west-1" in decided["verdicts"][0]
     )

@@ -15,7 +15,7 @@ from nephoscope.features.cloud.distance_records import (
     PlacePrice,
     PlaceSpeed,
 )
-from nephoscope.features.cloud.where import Job, WhereRow, decide, total
+from nephoscope.features.cloud.where import PlacedJob, WhereRow, decide, total
 from nephoscope.features.cloud.where_section import section
 
 GIB = 2**30
@@ -49,12 +49,12 @@ DISTANCES = CloudDistances(
 )
 
 
-def rows(job: Job, distances: CloudDistances = DISTANCES) -> dict[tuple[str, str], WhereRow]:
+def rows(job: PlacedJob, distances: CloudDistances = DISTANCES) -> dict[tuple[str, str], WhereRow]:
     return {(row.run_at, row.data_at): row for row in decide(distances, job).rows}
 
 
 def test_time_and_cost_are_transfer_and_computation() -> None:
-    made = rows(Job(100 * GIB, "a", {"a": 36000.0}))
+    made = rows(PlacedJob(100 * GIB, "a", {"a": 36000.0}))
     assert set(made) == {("a", "a"), ("b", "a"), ("c", "a")}
     stay, away = made["a", "a"], made["b", "a"]
     assert stay.time_s is not None
@@ -75,7 +75,7 @@ def test_time_and_cost_are_transfer_and_computation() -> None:
 
 
 def test_the_direction_of_the_data_counts() -> None:
-    made = rows(Job(GIB, "b", {"a": 100.0, "b": 100.0, "c": 100.0}))
+    made = rows(PlacedJob(GIB, "b", {"a": 100.0, "b": 100.0, "c": 100.0}))
     there = made["a", "b"].transfer_s
     assert there is not None
     assert there.value == pytest.approx(GIB / 50e6)
@@ -87,28 +87,30 @@ def test_the_direction_of_the_data_counts() -> None:
 
 
 def test_what_was_not_measured_is_missing_and_named() -> None:
-    decided = decide(DISTANCES, Job(GIB, "c", {"a": 1.0, "b": 1.0, "c": 1.0}))
+    decided = decide(DISTANCES, PlacedJob(GIB, "c", {"a": 1.0, "b": 1.0, "c": 1.0}))
     made = {row.run_at: row for row in decided.rows}
     assert made["a"].time_s is None
     assert made["a"].transfer_s is None
     assert made["a"].cost is None
     assert "The goodput from c to a was not measured." in decided.notes
     assert decided.rows[-1].run_at == "a"
-    dear = decide(replace(DISTANCES, prices=()), Job(GIB, "a", {"a": 1.0, "b": 1.0, "c": 1.0}))
+    dear = decide(
+        replace(DISTANCES, prices=()), PlacedJob(GIB, "a", {"a": 1.0, "b": 1.0, "c": 1.0})
+    )
     assert {row.cost for row in dear.rows} == {None}
     assert len(dear.verdicts) == 1
     assert "The price of an hour at b is unknown." in dear.notes
 
 
 def test_the_verdict_comes_first_and_says_what_cannot_be_told() -> None:
-    decided = decide(DISTANCES, Job(100 * GIB, "a", {"a": 36000.0}))
+    decided = decide(DISTANCES, PlacedJob(100 * GIB, "a", {"a": 36000.0}))
     fastest, cheapest = decided.verdicts
     assert fastest.startswith("Data at a: fastest at b, with the data kept at a: 2.80 h [")
     assert "next a (where the data are): 10.0 h" in fastest or "next c" in fastest
     assert cheapest.startswith("Data at a: cheapest at a, where the data are: 1.00 USD")
-    close = decide(DISTANCES, Job(GIB, "a", {"a": 20.8, "b": 10.0, "c": 1e4}))
+    close = decide(DISTANCES, PlacedJob(GIB, "a", {"a": 20.8, "b": 10.0, "c": 1e4}))
     assert "cannot be told from it" in close.verdicts[0]
-    every = decide(DISTANCES, Job(GIB, "", {"a": 1.0, "b": 1.0, "c": 1.0}))
+    every = decide(DISTANCES, PlacedJob(GIB, "", {"a": 1.0, "b": 1.0, "c": 1.0}))
     assert [text.split(":")[0] for text in every.verdicts[::2]] == [
         f"Data at {place}" for place in "abc"
     ]
@@ -117,7 +119,7 @@ def test_the_verdict_comes_first_and_says_what_cannot_be_told() -> None:
 
 
 def test_prices_of_the_user_stand_before_those_of_the_run() -> None:
-    job = Job(GIB, "a", {"a": 3600.0, "b": 3600.0, "c": 3600.0}, "", {"a": 5.0}, {"a": 0.0})
+    job = PlacedJob(GIB, "a", {"a": 3600.0, "b": 3600.0, "c": 3600.0}, "", {"a": 5.0}, {"a": 0.0})
     made = rows(job)
     stay, away = made["a", "a"].cost, made["b", "a"].cost
     assert stay is not None
@@ -129,14 +131,14 @@ def test_prices_of_the_user_stand_before_those_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        (Job(1, "d", {"a": 1.0}), "The run has no place 'd'"),
-        (Job(1, "a", {"d": 1.0}), "The run has no place 'd'"),
-        (Job(1, "a", {"a": 1.0}, "", {"d": 1.0}), "The run has no place 'd'"),
-        (Job(1, "a", {"a": 1.0}, "cpu.hash"), "no speeds by 'cpu.hash'"),
-        (Job(1, "a", {}), "How long the job computes at a is unknown"),
+        (PlacedJob(1, "d", {"a": 1.0}), "The run has no place 'd'"),
+        (PlacedJob(1, "a", {"d": 1.0}), "The run has no place 'd'"),
+        (PlacedJob(1, "a", {"a": 1.0}, "", {"d": 1.0}), "The run has no place 'd'"),
+        (PlacedJob(1, "a", {"a": 1.0}, "cpu.hash"), "no speeds by 'cpu.hash'"),
+        (PlacedJob(1, "a", {}), "How long the job computes at a is unknown"),
     ],
 )
-def test_bad_questions_are_one_sentence(job: Job, words: str) -> None:
+def test_bad_questions_are_one_sentence(job: PlacedJob, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         decide(DISTANCES, job)
 
@@ -145,10 +147,10 @@ def test_of_several_benchmarks_one_is_chosen() -> None:
     more = replace(DISTANCES.speeds[0], benchmark="disk.io")
     both = replace(DISTANCES, speeds=(*DISTANCES.speeds, more))
     with pytest.raises(UsageError, match="speeds by 2 benchmarks: "):
-        decide(both, Job(1, "a", {"a": 1.0}))
-    assert rows(Job(1, "a", {"a": 8.0}, "cpu.pi"), both)["b", "a"].compute_s.value == pytest.approx(
-        2.0
-    )
+        decide(both, PlacedJob(1, "a", {"a": 1.0}))
+    assert rows(PlacedJob(1, "a", {"a": 8.0}, "cpu.pi"), both)[
+        "b", "a"
+    ].compute_s.value == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -21,7 +21,7 @@ _SUM = "sum of independent estimates; distances to the bounds added in squares"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PlacedJob:
     """A job. data_bytes: that it reads; data_at: where they are, empty for each place in turn.
     compute_s: place -> time that it computes there, where that is known; elsewhere it follows from
     measured speeds. per_hour, per_gib_out: place -> price, where the user knows it."""
@@ -59,7 +59,7 @@ class WhereToRun:
     notes: tuple[str, ...] = ()
 
 
-def decide(distances: CloudDistances, job: Job) -> WhereToRun:
+def decide(distances: CloudDistances, job: PlacedJob) -> WhereToRun:
     """Returns where to run a job. Raises UsageError for places that were not measured, and for a
     computation whose time is unknown."""
     for place in (*([job.data_at] if job.data_at else ()), *job.compute_s):
@@ -89,7 +89,7 @@ def _check_place(place: str, distances: CloudDistances) -> None:
         )
 
 
-def _compute_s(distances: CloudDistances, job: Job, place: str) -> Estimate:
+def _compute_s(distances: CloudDistances, job: PlacedJob, place: str) -> Estimate:
     if place in job.compute_s:
         return _exact(job.compute_s[place], "s")
     speeds = _speeds(distances, job.benchmark)
@@ -132,7 +132,7 @@ def _speeds(distances: CloudDistances, benchmark: str) -> dict[str, PlaceSpeed]:
 
 
 def _row(
-    distances: CloudDistances, job: Job, run_at: str, data_at: str, compute: Estimate
+    distances: CloudDistances, job: PlacedJob, run_at: str, data_at: str, compute: Estimate
 ) -> WhereRow:
     if run_at == data_at:
         transfer: Estimate | None = _exact(0.0, "s")
@@ -159,7 +159,9 @@ def _way(
     return None, None
 
 
-def _with_cost(distances: CloudDistances, job: Job, row: WhereRow, *, leaves: bool) -> WhereRow:
+def _with_cost(
+    distances: CloudDistances, job: PlacedJob, row: WhereRow, *, leaves: bool
+) -> WhereRow:
     """Returns a row with its cost: the machine for the whole time, and traffic that leaves."""
     listed = {price.place: price for price in distances.prices}
     run, data = listed.get(row.run_at), listed.get(row.data_at)

@@ -51,7 +51,7 @@ def where(args: _WhereArguments) -> int:
     transfer and to compute, and what both cost, with intervals.
     """
     from nephoscope.features.cloud.distance_records import CloudDistances
-    from nephoscope.features.cloud.where import Job, decide
+    from nephoscope.features.cloud.where import PlacedJob, decide
     from nephoscope.features.cloud.where_section import section
     from nephoscope.results import analyse_run
     from nephoscope.store import Store
@@ -64,7 +64,7 @@ def where(args: _WhereArguments) -> int:
             "Name a run of `nephoscope cloud distances`.",
         )
     size, _, data_at = args.data.partition("@")
-    job = Job(
+    job = PlacedJob(
         units.parse_bytes(size),
         data_at,
         {place: value / 1e9 for place, value in _at(args.compute, _ns, "--compute").items()},
