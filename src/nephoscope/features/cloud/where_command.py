@@ -42,7 +42,7 @@ class _WhereArguments:
 @command(
     cloud,
     prints=Document("where", ".features.cloud.where:WhereToRun"),
-    requests=Query(needs=("--data", "--compute")),
+    requests=Query(needs=("data", "compute")),
 )
 def where(args: _WhereArguments) -> int:
     """Decide where a job runs best whose data are elsewhere.
