@@ -76,25 +76,33 @@ Wanted = Callable[[str, str], bool] | None
 Trials = Callable[["TrialRecord"], bool] | None
 """States whether a trial is asked for; None for those that count."""
 
+ALL = (0, 1)
+"""Share of the trials that is read: part i of k, see `StoredRun.batches`."""
+
+
+Group = tuple[str, str, str, str, str, str, str, int]
+"""The first eight fields of a row, which its samples share."""
+
 
 class _Groups(NamedTuple):
     """Samples of a batch, grouped: those of group i are begins[i]:begins[i + 1].
 
-    keys: the first eight fields of a row, which the samples of a group share. values ascend within
-    a group, or times do where `by_time`.
+    values ascend within a group; times do where `by_time`.
     """
 
-    keys: list[tuple[Any, ...]]
+    keys: list[Group]
     begins: Integers
     values: Values
     counts: Integers
     at_ns: Integers
 
 
-def trial_medians(run: StoredRun, only: Wanted = None, trials: Trials = None) -> list[TrialValue]:
+def trial_medians(
+    run: StoredRun, only: Wanted = None, trials: Trials = None, share: tuple[int, int] = ALL
+) -> list[TrialValue]:
     """Returns the scalar metrics of every trial asked for, ordered by metric, then round."""
     rows = []
-    for keys, begins, values, *_ in _groups(run, Shape.SCALAR, only, trials):
+    for keys, begins, values, *_ in _groups(run, Shape.SCALAR, only, trials, share):
         low, high = (begins[:-1] + begins[1:] - 1) // 2, (begins[:-1] + begins[1:]) // 2
         # The middle one is not added to itself and halved, which overflows beyond 8.9e307.
         middle = np.where(low == high, values[low], (values[low] + values[high]) / 2)
@@ -104,10 +112,12 @@ def trial_medians(run: StoredRun, only: Wanted = None, trials: Trials = None) ->
     return sorted(rows, key=_by_round)
 
 
-def histograms(run: StoredRun, only: Wanted = None, trials: Trials = None) -> list[TrialHistogram]:
+def histograms(
+    run: StoredRun, only: Wanted = None, trials: Trials = None, share: tuple[int, int] = ALL
+) -> list[TrialHistogram]:
     """Returns the histograms of every trial asked for, ordered by metric, then round."""
     rows = []
-    for keys, begins, values, counts, _ in _groups(run, Shape.HISTOGRAM, only, trials):
+    for keys, begins, values, counts, _ in _groups(run, Shape.HISTOGRAM, only, trials, share):
         is_first = np.ones(values.size, dtype=bool)
         is_first[1:] = values[1:] != values[:-1]
         is_first[begins[:-1]] = True
@@ -142,6 +152,7 @@ def _groups(
     shape: Shape,
     only: Wanted,
     wanted_trials: Trials = None,
+    share: tuple[int, int] = ALL,
     *,
     by_time: bool = False,
 ) -> Iterator[_Groups]:
@@ -149,7 +160,7 @@ def _groups(
     from nephoscope.store.run import counts
 
     metrics = {key for key in run.metrics_of_shape(shape) if only is None or only(*key)}
-    for batch in run.batches(_READ) if metrics else ():
+    for batch in run.batches(_READ, share) if metrics else ():
         grouped = _grouped(batch, metrics, wanted_trials or counts, by_time)
         if grouped is not None:
             yield grouped
@@ -176,12 +187,10 @@ def _grouped(
         return None
     trial = np.repeat(np.arange(len(records)), sizes)[rows]
     group, firsts = _numbered([trial, *(codes[rows] for _, codes in coded)])
-    values, counts, at_ns = (
-        batch.table[name].to_numpy()[rows] for name in _READING
-    )
+    values, counts, at_ns = (batch.table[name].to_numpy()[rows] for name in _READING)
     order = np.lexsort((counts, values, at_ns, group) if by_time else (values, group))
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    keys = [
+    keys: list[Any] = [
         (
             *(texts[codes[row]] for texts, codes in coded),
             records[number].key.name,
