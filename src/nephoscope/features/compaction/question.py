@@ -28,7 +28,7 @@ from nephoscope.features.compaction.summarise import (
 )
 from nephoscope.results import names
 from nephoscope.store import StoredRun, query, summary
-from nephoscope.store.engines.question import Engine, Question, Scan
+from nephoscope.store.engines.question import Engine, Question, Scan, size_of
 from nephoscope.store.query import TrialHistogram, TrialValue
 from nephoscope.store.summary import MetricSummary, RunMeasurements
 
@@ -69,18 +69,11 @@ def question_of(runs: Iterable[StoredRun]) -> Question:
     parts: list[RunPart] = []
     total = 0
     for run in runs:
-        size = size_bytes(run)
+        size = size_of(run)
         total += size
         shares = max(1, size // _SHARE_BYTES)
         parts += [RunPart(str(run.path), (number, shares)) for number in range(shares)]
     return Question(Scan(parts, rows_of, ROWS, SERIES, ORDER, total), summary_answer, ANSWERS)
-
-
-def size_bytes(run: StoredRun) -> int:
-    """Returns the size of a run's trials; 0 where they cannot be read."""
-    with contextlib.suppress(OSError):
-        return sum(path.stat().st_size for path in run.trials_path.iterdir())
-    return 0
 
 
 def rows_of(part: RunPart) -> Iterator[pa.Table]:
@@ -208,7 +201,7 @@ def _blocks(runs: Iterable[StoredRun]) -> Iterator[list[StoredRun]]:
     block: list[StoredRun] = []
     held = 0
     for run in runs:
-        size = size_bytes(run)
+        size = size_of(run)
         if block and held + size > _BLOCK_BYTES:
             yield block
             block, held = [], 0

@@ -9,7 +9,7 @@ from nephoscope.core.errors import StoreError
 from nephoscope.features.compaction import question
 from nephoscope.features.compaction.summarise import stored_summary, summary_of
 from nephoscope.store import RUNNING, Store, StoredRun, day_files, summary
-from nephoscope.store.engines.question import Engine
+from nephoscope.store.engines.question import Engine, size_of
 from nephoscope.store.selection import Selection
 from nephoscope.store.summary import RunMeasurements
 
@@ -70,7 +70,7 @@ class StoredSummaries:
         missing = [run for run in runs if not (run.path / summary.FILE).exists()]
         wanted = [run for run in missing if self._is_summarised(run)]
         try:
-            if engine.is_worth(len(wanted), sum(map(question.size_bytes, wanted))):
+            if engine.is_worth(len(wanted), sum(map(size_of, wanted))):
                 for _ in question.summaries(wanted, engine):
                     pass
         finally:

@@ -7,7 +7,9 @@ engine runs the same two functions, so that results are equal to the last bit by
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from nephoscope.core.errors import UsageError
@@ -46,3 +48,13 @@ def opened(url: str | None, folder: str = "") -> Engine:
     from nephoscope.store.engines.spark_url import SparkUrl
 
     return SparkEngine(SparkUrl.parsed(str(url)), folder)
+
+
+@contextlib.contextmanager
+def using(url: str | None, folder: str = "") -> Iterator[Engine]:
+    """Holds the engine of a URL while its questions are asked; see `opened`."""
+    engine = opened(url, folder)
+    try:
+        yield engine
+    finally:
+        engine.close()

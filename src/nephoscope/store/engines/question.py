@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from nephoscope.store.run import StoredRun
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -90,6 +94,13 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Ends what the engine started; a further question starts it again."""
+
+
+def size_of(run: StoredRun) -> int:
+    """Returns the size of a run's trials in bytes; 0 where they cannot be read."""
+    with contextlib.suppress(OSError):
+        return sum(path.stat().st_size for path in run.trials_path.iterdir())
+    return 0
 
 
 def split(rows: pa.Table, series: Sequence[str]) -> Iterator[pa.Table]:
