@@ -294,9 +294,10 @@ SEEDS = Count(0, 2**63 - 1)
 
 JSON = flag("--json", "Print the results as JSON instead of text.")
 STORE = option("--store", DIRECTORY, "Directory of stored runs [default: $NEPHOSCOPE_STORE].")
+ENGINE_URL = Checked("URL", _engine)
 ENGINE = option(
     "--engine",
-    Checked("URL", _engine),
+    ENGINE_URL,
     "Engine that reads the store: local:N, spark://HOST:PORT or sc://HOST:PORT [default: local].",
     is_local=True,
 )

@@ -81,7 +81,7 @@ def rows_of(part: RunPart) -> Iterator[pa.Table]:
     run = StoredRun(Path(part.path))
     try:
         # All of it before the first row: a run is summarised as a whole or not at all.
-        tables = [_trial_rows(run, part.share)]
+        tables = [trial_rows(run, part.share)]
         if part.share[0] == 0:
             tables.append(_head_row(run.id, head_of(run, {}, ())))
     except NephoscopeError as error:
@@ -96,13 +96,15 @@ def _head_row(run: str, content: RunMeasurements | NephoscopeError, position: in
     return pa.Table.from_pylist([row], schema=ROWS)
 
 
-def _trial_rows(run: StoredRun, share: tuple[int, int]) -> pa.Table:
+def trial_rows(run: StoredRun, share: tuple[int, int], only: Shape | None = None) -> pa.Table:
+    """Returns a row for each metric of a trial that counts. only: metrics of this shape."""
     about = about_lines(run)
     place = {record.key.name: record.position for record in run.records()}
-    rows: list[Any] = [
-        *query.trial_medians(run, share=share),
-        *query.histograms(run, share=share),
-    ]
+    rows: list[Any] = []
+    if only is not Shape.HISTOGRAM:
+        rows += query.trial_medians(run, share=share)
+    if only is not Shape.SCALAR:
+        rows += query.histograms(run, share=share)
     columns: dict[str, list[Any]] = {name: [] for name in ROWS.names}
     for row in rows:
         setting = about(row.benchmark, row.metric, row.trial)

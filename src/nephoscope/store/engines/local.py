@@ -38,6 +38,7 @@ class LocalEngine:
     def __init__(self, processes: int | None = None) -> None:
         self._is_explicit = processes is not None
         self._processes = processes or len(os.sched_getaffinity(0))
+        self._workers: ProcessPoolExecutor | None = None
 
     @property
     def name(self) -> str:
@@ -56,7 +57,6 @@ class LocalEngine:
             rows = [table for part in scan.parts for table in question.rows(part)]
             every = pa.concat_tables([scan.columns.empty_table(), *rows])
             return question.joined(question.answers_of(every))
-        # Functions go to the processes once for each part: pickled once, they stay small.
         with tempfile.TemporaryDirectory(prefix="nephoscope-engine-") as folder:
             packed = pickle.dumps(question)
             for _ in self._mapped(partial(_spread, packed, folder), range(len(scan.parts))):
@@ -74,24 +74,26 @@ class LocalEngine:
         yield from self._mapped(function, items)
 
     def close(self) -> None:
-        """Ends nothing: the processes end with each question."""
+        """Ends the processes."""
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.shutdown(cancel_futures=True)
 
     def _mapped(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
-        # Not forked: a process with threads, as Arrow has them, may deadlock in its child.
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["nephoscope.store.engines.local"])
-        workers = ProcessPoolExecutor(self._processes, context, _ignore_interrupts)
+        if self._workers is None:
+            # Not forked: a process with threads, as Arrow has them, may deadlock in its child.
+            context = multiprocessing.get_context("forkserver")
+            self._workers = ProcessPoolExecutor(self._processes, context, _ignore_interrupts)
         try:
             with _without_main():
-                results = workers.map(function, items)
+                results = self._workers.map(function, items)
             yield from results
         except BrokenProcessPool:
+            self.close()
             raise RunFailed(
                 "A process that reads the store was killed, perhaps for want of memory.",
                 "Use fewer processes (--engine local:1), or a cluster (--engine spark://HOST:PORT).",
             ) from None
-        finally:
-            workers.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager

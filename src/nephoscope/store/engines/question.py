@@ -104,7 +104,7 @@ def size_of(run: StoredRun) -> int:
 
 
 def split(rows: pa.Table, series: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields the rows of each series, in the order in which the series appear."""
+    """Yields the rows of each series, which keep their order."""
     if not rows.num_rows:
         return
     number = np.zeros(rows.num_rows, dtype=np.int64)

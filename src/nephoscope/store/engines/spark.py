@@ -70,6 +70,10 @@ class SparkEngine:
         packed = pickle.dumps((function, items))
         frame = self._tasks(len(items)).mapInArrow(partial(_results, packed), _ddl(_RESULT))
         table = self._collected(frame).sort_by("number")
+        if table["number"].to_pylist() != list(range(len(items))):
+            raise RunFailed(
+                f"{self.name} gave {table.num_rows} results of {len(items)}.", "Ask it again."
+            )
         for content in table["result"].to_pylist():
             is_error, value = pickle.loads(content)
             if is_error:
