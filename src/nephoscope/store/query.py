@@ -84,7 +84,7 @@ Group = tuple[str, str, str, str, str, str, str, int]
 """The first eight fields of a row, which its samples share."""
 
 
-class _Groups(NamedTuple):
+class _GroupedSamples(NamedTuple):
     """Samples of a batch, grouped: those of group i are begins[i]:begins[i + 1].
 
     values ascend within a group; times do where `by_time`.
@@ -155,7 +155,7 @@ def _groups(
     share: tuple[int, int] = ALL,
     *,
     by_time: bool = False,
-) -> Iterator[_Groups]:
+) -> Iterator[_GroupedSamples]:
     """Yields the samples of each metric of a shape, by target, factors and trial, of each batch."""
     from nephoscope.store.run import counts
 
@@ -171,17 +171,17 @@ def _grouped(
     metrics: set[tuple[str, str]],
     is_wanted: Callable[[TrialRecord], bool],
     by_time: bool,
-) -> _Groups | None:
+) -> _GroupedSamples | None:
     """Returns the samples of these metrics in the trials asked for; None without any."""
     records = [record for record, _ in batch.trials]
     sizes = [rows for _, rows in batch.trials]
     coded = [_coded(batch.table[name]) for name in _COLUMNS]
     (benchmarks, benchmark), (names, metric) = coded[:2]
     selected = np.repeat(np.array([*map(is_wanted, records)], dtype=bool), sizes)
-    asked = [[(name, of) in metrics for of in names] for name in benchmarks]
-    if not selected.any() or not any(map(any, asked)):
+    wanted = [[(name, of) in metrics for of in names] for name in benchmarks]
+    if not selected.any() or not any(map(any, wanted)):
         return None
-    selected &= np.array(asked, dtype=bool)[benchmark, metric]
+    selected &= np.array(wanted, dtype=bool)[benchmark, metric]
     rows = np.flatnonzero(selected)
     if not rows.size:
         return None
@@ -199,7 +199,7 @@ def _grouped(
         for row, number in zip(rows[firsts].tolist(), trial[firsts].tolist(), strict=True)
     ]
     begins = np.append(starts, group.size)
-    return _Groups(keys, begins, values[order], counts[order], at_ns[order])
+    return _GroupedSamples(keys, begins, values[order], counts[order], at_ns[order])
 
 
 def _numbered(columns: Sequence[Integers]) -> tuple[Integers, Integers]:

@@ -61,9 +61,9 @@ def check(args: _EngineCheckArguments) -> int:
         )
     with (
         tempfile.TemporaryDirectory(prefix="nephoscope-check-", dir=args.folder) as folder,
-        using(args.url, folder) as asked,
+        using(args.url, folder) as reader,
     ):
-        result = conformance.check(asked, synthetic.made(Path(folder), args.samples))
+        result = conformance.check(reader, synthetic.made(Path(folder), args.samples))
     if args.as_json:
         output.document(result)
     else:

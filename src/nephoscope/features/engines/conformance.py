@@ -106,12 +106,12 @@ def _timed(
 def _difference(here: list[str], there: list[str]) -> str:
     if len(here) != len(there):
         return f"{len(there)} answers instead of {len(here)}"
-    for own, other in zip(here, there, strict=True):
-        if own != other:
-            pairs = enumerate(zip(own, other, strict=False))
+    for own, answer in zip(here, there, strict=True):
+        if own != answer:
+            pairs = enumerate(zip(own, answer, strict=False))
             first = next((place for place, (a, b) in pairs if a != b), 0)
             around = slice(max(0, first - 20), first + 20)
-            return f"'{other[around]}' instead of '{own[around]}'"
+            return f"'{answer[around]}' instead of '{own[around]}'"
     return ""
 
 

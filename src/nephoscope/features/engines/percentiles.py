@@ -49,9 +49,9 @@ def percentiles_of(
     confidence: float = 0.95,
 ) -> Question:
     """Returns the question for percentiles of the histograms in runs and day files."""
-    asked = summaries.question_of(runs).scan
-    parts = [*asked.parts, *(DayPart(str(file.path)) for file in days)]
-    total = asked.size_bytes + sum(file.size_bytes for file in days)
+    of_runs = summaries.question_of(runs).scan
+    parts = [*of_runs.parts, *(DayPart(str(file.path)) for file in days)]
+    total = of_runs.size_bytes + sum(file.size_bytes for file in days)
     scan = Scan(parts, histogram_rows, ROWS, SERIES, ORDER, total)
     return Question(scan, partial(percentiles, tuple(quantiles), confidence), ANSWERS)
 

@@ -115,7 +115,7 @@ def _session(url: SparkUrl) -> Any:
         builder = builder.config(name, value)
     # The workers of a cluster elsewhere have their own Python, by its usual name.
     python = sys.executable if url.is_loopback else "python3"
-    with _environment(PYSPARK_PYTHON=os.environ.get("PYSPARK_PYTHON", python)), _quiet():
+    with _environment(PYSPARK_PYTHON=os.environ.get("PYSPARK_PYTHON", python)), _without_messages():
         return builder.master(str(url)).getOrCreate()
 
 
@@ -134,16 +134,16 @@ def _environment(**values: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _without_messages() -> Iterator[None]:
     """Sends what Java writes while it starts to nowhere; errors come as exceptions."""
-    kept = os.dup(2)
+    stderr = os.dup(2)
     null = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
         os.close(null)
 
 
