@@ -47,10 +47,11 @@ class _EngineCheckArguments:
     requests=Excluded("writes a store"),
 )
 def check(args: _EngineCheckArguments) -> int:
-    """Compare an engine's results with those of this process, bit for bit.
+    """Compare an engine's results with this process.
 
-    URL is local:N, spark://HOST:PORT or sc://HOST:PORT. Makes a synthetic store, asks every
-    question of the commands with --engine, and removes the store. Exits with 1 if one differs.
+    URL is local:N, spark://HOST:PORT or sc://HOST:PORT. Makes a synthetic store, compares all
+    bits of the answers to every question of the commands with --engine, and removes the store.
+    Exits with 1 if one differs.
     """
     from nephoscope.features.engines import conformance, synthetic
     from nephoscope.store.engines import using
