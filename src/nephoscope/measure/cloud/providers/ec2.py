@@ -22,6 +22,7 @@ from nephoscope.measure.cloud.model import (
     MachineRequest,
     MachineType,
     Request,
+    StoragePrices,
     Tags,
 )
 from nephoscope.measure.cloud.provider import (
@@ -64,6 +65,7 @@ class Ec2(Ec2Calls):
         actions=frozenset(Action),
         markets=("on demand", "spot"),
         tokens=True,
+        tokenless=frozenset({Kind.SNAPSHOT}),
         # Answers may be some seconds old: the API is eventually consistent.
         settle_s=30.0,
         per_second=5.0,
@@ -157,6 +159,10 @@ class Ec2(Ec2Calls):
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         """Returns Amazon's list or spot price of a Linux machine; None where it has none."""
         return ec2_prices.prices(self, request)
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """Returns Amazon's list prices of volumes that have no price besides that of their size."""
+        return ec2_prices.storage_prices(self, region, type)
 
     def create(self, request: Request) -> Sequence[CloudResource]:
         """Makes what is asked for; see `Provider.create`."""
