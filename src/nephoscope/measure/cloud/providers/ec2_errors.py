@@ -68,6 +68,7 @@ _UNKNOWN = frozenset(
         "InvalidAvailabilityZone",
         "InvalidInstanceType",
         "InvalidPlacementGroup.Unknown",
+        "UnknownVolumeType",
         "Unsupported",
     }
 )

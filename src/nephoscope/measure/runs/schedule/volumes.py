@@ -14,7 +14,7 @@ from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 
 def volume_specs(plan: Plan, target: RentedRecord) -> tuple[VolumeSpec, ...]:
-    """Returns the volumes of a target; those that `volume.restore` takes as a pattern are copied."""
+    """Returns the volumes of a target; those to whose pattern `volume.restore` works are copied."""
     copied: set[str] = set()
     for entry in plan.benchmarks:
         if entry.benchmark == VOLUME_RESTORE:
@@ -50,9 +50,9 @@ def check(plan: Plan, settings: Sequence[Setting]) -> None:
                 spec = the_volume(specs, str(setting.params.get("directory", "")), name)
                 data_bytes = int(setting.params.get("data_bytes", 0))
                 if data_bytes > spec.size_bytes:
+                    data, size = (units.written(n, "bytes") for n in (data_bytes, spec.size_bytes))
                     raise PlanError(
-                        f"{units.written(data_bytes, 'bytes')} of data do not fit on a volume of "
-                        f"{units.written(spec.size_bytes, 'bytes')} ({VOLUME_RESTORE} of '{name}').",
+                        f"{VOLUME_RESTORE} of '{name}': {data} do not fit on a volume of {size}.",
                         "Lower `data_bytes`, or make the volume larger.",
                     )
 
