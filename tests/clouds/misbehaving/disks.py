@@ -80,10 +80,10 @@ class Disks:
         """Before the machine boots; with an own disk, and what is attached already."""
         group = GROUPS / folder.parent.name / instance
         group.mkdir(parents=True, exist_ok=True)
-        # Its first process is a child by now, which waits for its network.
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for each in (str(pid), *children):
-            (group / "cgroup.procs").write_text(each)
+        (group / "cgroup.procs").write_text(str(pid))
+        # Its first process, which waits for its network, may be a child by now.
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            (group / "cgroup.procs").write_text(child)
         self._groups[instance] = group
         own = self._file(instance)
         if not own.exists():

@@ -11,7 +11,7 @@ from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import SIZE, Count, duration, option, repeated
-from nephoscope.core import units
+from nephoscope.core import limits, units
 from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.estimates import estimate_cells
@@ -98,6 +98,12 @@ def _request(args: _VolumesArguments) -> VolumesRequest:
         raise UsageError(
             f"A volume of {smallest} bytes is no volume.", "Write, for example, --size 8GiB."
         )
+    if (largest := max(args.sizes)) > limits.VOLUME_BYTES:
+        raise UsageError(
+            f"A volume of {units.written(largest, 'bytes')} is larger than "
+            f"{units.written(limits.VOLUME_BYTES, 'bytes')}, and no cloud makes it.",
+            "Give a smaller --size.",
+        )
     needed = max(args.file_bytes, args.data_bytes if args.restores else 0)
     if needed > smallest // 2:
         raise UsageError(
@@ -107,9 +113,9 @@ def _request(args: _VolumesArguments) -> VolumesRequest:
         )
     record = args.machines.record(tuple(dict.fromkeys(args.zones)) or ("any",))
     made = volumes_of(args.sizes, args.volume_types or [""], args.volume_price)
-    if len(made) > _MOST:
+    if len(made) > limits.VOLUMES:
         raise UsageError(
-            f"{len(made)} volumes are more than a machine gets here, which is {_MOST}.",
+            f"{len(made)} volumes are more than a machine gets here, which is {limits.VOLUMES}.",
             "Give fewer --size and --volume-type, and run the command again for the others.",
         )
     return VolumesRequest(
@@ -121,9 +127,6 @@ def _request(args: _VolumesArguments) -> VolumesRequest:
         args.restores,
         args.data_bytes,
     )
-
-
-_MOST = 8
 
 
 def _budget_s(request: VolumesRequest) -> float:

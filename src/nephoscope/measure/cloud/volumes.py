@@ -139,6 +139,8 @@ class Volumes:
         was lost. Returns when the cloud lists neither."""
         until = time.monotonic() + READY_S
         self._folder.note("delete", resource.kind, resource.region, ids=[resource.id])
+        # Not only what is listed: a list may lag.
+        await self._calls.repeat(_deletion(self._calls, resource))
         while True:
             left = [
                 entry

@@ -206,7 +206,10 @@ class Ec2(Ec2Calls):
         used = {place["Device"] for each in listed for place in each["Attachments"]}
         device = next(name for letter in "fghijklmnop" if (name := f"/dev/sd{letter}") not in used)
         parameters = {"InstanceId": machine.id, "VolumeId": volume.id, "Device": device}
-        self.call("attach_volume", machine.region, **parameters)
+        try:
+            self.call("attach_volume", machine.region, **parameters)
+        except CloudError as error:
+            raise ec2_creation.when_not_yet_visible(error, volume.id) from None
 
     def detach(self, volume: CloudResource) -> None:
         """Detaches a volume; one that is attached nowhere is no error."""

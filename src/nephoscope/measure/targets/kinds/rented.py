@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 
-from nephoscope.core import units
+from nephoscope.core import limits, units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.fields import Count, Record, Size
 from nephoscope.measure.targets.kinds.record import (
@@ -108,7 +108,7 @@ class RentedRecord(TargetRecord):
         "profile, an entry of clouds.yaml, a context of a kubeconfig.",
     )
     network: str = Field(default="", description="Network of the machine, else the default.")
-    volumes: Annotated[tuple[VolumeRecord, ...], Field(max_length=8)] = Field(
+    volumes: Annotated[tuple[VolumeRecord, ...], Field(max_length=limits.VOLUMES)] = Field(
         default=(), description="Volumes that each machine gets, besides its own disk."
     )
     login_from: str = Field(
