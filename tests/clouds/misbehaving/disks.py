@@ -173,13 +173,11 @@ class Disks:
         with (folder / "devices").open("a") as file:
             file.write(f"{name} {number.replace(':', ' ')}\n")
         if pid is not None:
-            place = f"{folder}/root/dev/{name}"
             inside = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"]
-            _run(*inside, "mknod", place, "b", *number.split(":"))
             if self._cloud.faults.strikes("mounted-device", ""):
                 _run("mkfs.ext4", "-q", "-F", self._loops[volume.id])
-                where = f"{folder}/root/media"
-                subprocess.run([*inside, "mount", self._loops[volume.id], where], check=True)
+                _run(*inside, "mount", self._loops[volume.id], f"{folder}/root/media")
+            _run(*inside, "mknod", f"{folder}/root/dev/{name}", "b", *number.split(":"))
 
     def _hydrate(self, volume: Resource, lazy: Path, number: str) -> None:
         """Ends the limit of a restored volume once so much of it has been read."""

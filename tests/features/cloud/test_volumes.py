@@ -119,7 +119,7 @@ def test_a_run_without_values_says_so() -> None:
         (["--size", "1GiB", "--repetitions", "5"], "--repetitions"),
         (["--size", "1GiB", "--volume-price", "-1"], "--volume-price"),
         ([f"--size={n}GiB" for n in range(1, 10)], "9 volumes are more than a machine gets"),
-        (["--size", "9000TiB"], "A volume of 8.789PiB is larger than 1024TiB"),
+        (["--size", "9000TiB"], "A volume of 9000TiB is larger than 1024TiB"),
         ([], "--size"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from nephoscope.core.errors import BenchmarkFailed, RunFailed
 from nephoscope.measure.cloud import guest_volumes
 from nephoscope.measure.cloud.guest_volumes import (
-    BlockDevice,
+    GuestDisk,
     GuestVolume,
     block_devices,
     require_blank,
@@ -26,18 +26,18 @@ from nephoscope.measure.targets.probe.target import Target
 
 GIB, MIB = 1 << 30, 1 << 20
 VOLUME = CloudResource(Kind.VOLUME, "vol-0123456789abcdef0", "east", Tags("r", "o", 0))
-BEFORE: Mapping[str, BlockDevice | None] = {
-    "/dev/sda": BlockDevice("/dev/sda", 8 * GIB, "", True, True),
+BEFORE: Mapping[str, GuestDisk | None] = {
+    "/dev/sda": GuestDisk("/dev/sda", 8 * GIB, "", True, True),
     "/": None,
 }
 
 
-def device(path: str, size: int = GIB, serial: str = "", **more: bool) -> BlockDevice:
+def device(path: str, size: int = GIB, serial: str = "", **more: bool) -> GuestDisk:
     state = {"is_mounted": False, "is_held": False, **more}
-    return BlockDevice(path, size, serial, **state)
+    return GuestDisk(path, size, serial, **state)
 
 
-def among(*new: BlockDevice, volume: CloudResource = VOLUME, mounts: Sequence[str] = ()) -> object:
+def among(*new: GuestDisk, volume: CloudResource = VOLUME, mounts: Sequence[str] = ()) -> object:
     after = {**BEFORE, **{entry.path: entry for entry in new}, **dict.fromkeys(mounts)}
     return volume_among(BEFORE, after, volume, GIB)
 
@@ -67,10 +67,10 @@ def test_a_serial_tells_two_disks_of_one_size_apart(serial: str) -> None:
 
 def test_a_folder_that_the_cloud_mounted_is_the_volume() -> None:
     volume = CloudResource(Kind.VOLUME, "default/nephoscope-7", "east", VOLUME.tags)
-    shown = among(volume=volume, mounts=["/mnt/other", "/mnt/nephoscope-7"])
-    assert shown == GuestVolume("/mnt/nephoscope-7", is_folder=True)
-    assert isinstance(shown, GuestVolume)
-    assert shown.data.startswith("/mnt/nephoscope-7/")
+    device = among(volume=volume, mounts=["/mnt/other", "/mnt/nephoscope-7"])
+    assert device == GuestVolume("/mnt/nephoscope-7", is_folder=True)
+    assert isinstance(device, GuestVolume)
+    assert device.data.startswith("/mnt/nephoscope-7/")
 
 
 @pytest.mark.parametrize(
@@ -95,26 +95,26 @@ def test_a_disk_with_anything_at_its_ends_is_not_formatted(tmp_path: Path) -> No
     disk = tmp_path / "disk"
     disk.touch()
     os.truncate(disk, 4 * MIB)
-    shown = GuestVolume(str(disk))
-    asyncio.run(require_blank(local(), shown, 4 * MIB))
+    device = GuestVolume(str(disk))
+    asyncio.run(require_blank(local(), device, 4 * MIB))
     for place in (1024, 4 * MIB - 512):
         with disk.open("r+b") as file:
             file.seek(place)
             file.write(b"data")
         with pytest.raises(RunFailed, match="4 bytes that are not zero"):
-            asyncio.run(require_blank(local(), shown, 4 * MIB))
+            asyncio.run(require_blank(local(), device, 4 * MIB))
         os.truncate(disk, 0)
         os.truncate(disk, 4 * MIB)
 
 
 def test_data_are_written_read_and_recognised(tmp_path: Path) -> None:
     async def work() -> None:
-        shown, target = GuestVolume(str(tmp_path), is_folder=True), local()
-        sha = await guest_volumes.write(target, shown, 2 * MIB, 30)
-        written = Path(shown.data).read_bytes()
+        device, target = GuestVolume(str(tmp_path), is_folder=True), local()
+        sha = await guest_volumes.write(target, device, 2 * MIB, 30)
+        written = Path(device.data).read_bytes()
         assert (len(written), hashlib.sha256(written).hexdigest()) == (2 * MIB, sha)
-        assert await guest_volumes.read(target, shown, 2 * MIB, 30) > 0
-        assert await guest_volumes.digest(target, shown, 2 * MIB, 30) == sha
+        assert await guest_volumes.read(target, device, 2 * MIB, 30) > 0
+        assert await guest_volumes.digest(target, device, 2 * MIB, 30) == sha
         with pytest.raises(RunFailed, match="No such file or directory"):
             await guest_volumes.write(target, GuestVolume(f"{tmp_path}/no", True), MIB, 30)
 
@@ -141,7 +141,7 @@ class Saying(Target):
     ],
 )
 def test_the_time_of_both_kinds_of_dd_is_read(text: str) -> None:
-    shown = GuestVolume("/dev/vdb")
-    assert asyncio.run(guest_volumes.read(Saying(text), shown, 4 * MIB, 30)) == 0.25
+    device = GuestVolume("/dev/vdb")
+    assert asyncio.run(guest_volumes.read(Saying(text), device, 4 * MIB, 30)) == 0.25
     with pytest.raises(BenchmarkFailed, match="states no time"):
-        asyncio.run(guest_volumes.read(Saying("4+0 records in"), shown, 4 * MIB, 30))
+        asyncio.run(guest_volumes.read(Saying("4+0 records in"), device, 4 * MIB, 30))

@@ -143,15 +143,16 @@ def test_a_volume_is_attached_and_detached(
     monkeypatch.setattr(cloud, "detach", lambda volume: guest.names.clear())
     made = asyncio.run(volumes.create(GIB, ""))
     guest.names = guest.names[:1]
-    shown = asyncio.run(volumes.attach(made, GIB, guest))
-    assert shown.path == "/dev/vdb"
-    asyncio.run(volumes.detach(made, shown, guest))
+    device, seconds = asyncio.run(volumes.attach(made, GIB, guest))
+    assert device.path == "/dev/vdb"
+    assert 0 < seconds < 10
+    asyncio.run(volumes.detach(made, device, guest))
 
 
 def test_a_guest_that_shows_no_device_is_one_sentence(
     volumes: Volumes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SHOWN_S", 0.1)
+    monkeypatch.setattr(module, "DEVICE_S", 0.1)
     made = asyncio.run(volumes.create(GIB, ""))
     with pytest.raises(RunFailed, match=r"the guest shows no new device after 0\.1 s"):
         asyncio.run(volumes.attach(made, GIB, Guest("/dev/vda")))

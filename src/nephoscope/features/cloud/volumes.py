@@ -175,15 +175,15 @@ def _is_of(line: MetricResult | Against, operation: Operation, target: str, plac
 
 
 def _estimate(result: RunResult, operation: Operation, target: str, place: str) -> Estimate | None:
-    found = (line for line in result.metrics if _is_of(line, operation, target, place))
-    return next((line.estimate for line in found), None)
+    lines = (line for line in result.metrics if _is_of(line, operation, target, place))
+    return next((line.estimate for line in lines), None)
 
 
 def _ratio(
     compared: Sequence[Against], operation: Operation, target: str, place: str
 ) -> Estimate | None:
-    found = (line for line in compared if _is_of(line, operation, target, place))
-    return next((line.comparison.ratio for line in found), None)
+    lines = (line for line in compared if _is_of(line, operation, target, place))
+    return next((line.comparison.ratio for line in lines), None)
 
 
 def segments_of(

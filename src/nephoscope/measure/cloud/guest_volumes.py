@@ -65,6 +65,9 @@ blockdev --flushbufs {data} 2>/dev/null || true
 """
 """What is read later shall come from the device, not from the guest's cache."""
 
+_PLAIN = re.compile(r"[A-Za-z0-9/_.:+-]+")
+"""Paths that stand in scripts as they are."""
+
 _COPIED = re.compile(r"copied, ([0-9.e-]+) s")
 
 
@@ -80,13 +83,13 @@ class GuestVolume:
         """Returns where data are written and read."""
         return f"{self.path}/{_FILE}" if self.is_folder else self.path
 
-    def is_among(self, listed: Mapping[str, BlockDevice | None]) -> bool:
+    def is_among(self, listed: Mapping[str, GuestDisk | None]) -> bool:
         """Returns whether a listing shows it."""
         return self.path in listed
 
 
 @dataclass(frozen=True, slots=True)
-class BlockDevice:
+class GuestDisk:
     """A whole disk of a guest. is_mounted: it, or a part of it. is_held: by a partition table, RAID
     or volume manager."""
 
@@ -97,25 +100,26 @@ class BlockDevice:
     is_held: bool
 
 
-async def block_devices(target: Target) -> dict[str, BlockDevice | None]:
+async def block_devices(target: Target) -> dict[str, GuestDisk | None]:
     """Returns the disks of a guest by path, and its mounted folders, each with None."""
-    devices: dict[str, BlockDevice | None] = {}
+    devices: dict[str, GuestDisk | None] = {}
     for line in (await _output(target, _LIST)).splitlines():
         kind, _, rest = line.partition("\t")
         if kind == "mount":
-            devices.setdefault(rest, None)
+            if _PLAIN.fullmatch(rest):
+                devices.setdefault(rest, None)
             continue
         path, sectors, serial, mounted, held = rest.split("\t")
-        if int(sectors):
-            devices[path] = BlockDevice(
+        if int(sectors) and _PLAIN.fullmatch(path):
+            devices[path] = GuestDisk(
                 path, int(sectors) * 512, serial.strip(), mounted != "0", bool(held)
             )
     return devices
 
 
 def volume_among(
-    before: Mapping[str, BlockDevice | None],
-    after: Mapping[str, BlockDevice | None],
+    before: Mapping[str, GuestDisk | None],
+    after: Mapping[str, GuestDisk | None],
     volume: CloudResource,
     size_bytes: int,
 ) -> GuestVolume | None:
@@ -159,53 +163,55 @@ def volume_among(
     return GuestVolume(device.path)
 
 
-async def mount(target: Target, shown: GuestVolume, size_bytes: int, directory: str) -> None:
+async def mount(target: Target, device: GuestVolume, size_bytes: int, directory: str) -> None:
     """Makes a file system on a volume that holds nothing, and mounts it; a folder is linked."""
     place = shlex.quote(directory)
-    if shown.is_folder:
-        await _output(target, f"mkdir -p $(dirname {place}) && ln -sn {shown.path} {place}")
+    if device.is_folder:
+        await _output(target, f"mkdir -p $(dirname {place}) && ln -sn {device.path} {place}")
         return
-    await require_blank(target, shown, size_bytes)
-    script = _FORMAT.format(device=shown.path, place=place)
+    await require_blank(target, device, size_bytes)
+    script = _FORMAT.format(device=device.path, place=place)
     await _output(target, script, limit_s=600.0)
 
 
-async def require_blank(target: Target, shown: GuestVolume, size_bytes: int) -> None:
+async def require_blank(target: Target, device: GuestVolume, size_bytes: int) -> None:
     """Raises RunFailed for a new device whose first or last MiB is not zero."""
-    if shown.is_folder:
+    if device.is_folder:
         return
     for skip in (0, max(0, size_bytes // _MIB - 1)):
-        read = f"dd if={shown.path} bs={_MIB} count=1 skip={skip} 2>/dev/null | tr -d '\\0' | wc -c"
+        read = (
+            f"dd if={device.path} bs={_MIB} count=1 skip={skip} 2>/dev/null | tr -d '\\0' | wc -c"
+        )
         if (count := (await _output(target, read)).strip()) != "0":
             raise RunFailed(
-                f"{shown.path} is the device of a new volume and holds data ({count} bytes that "
+                f"{device.path} is the device of a new volume and holds data ({count} bytes that "
                 f"are not zero in MiB {skip}); nothing was written to it."
             )
 
 
-async def write(target: Target, shown: GuestVolume, data_bytes: int, limit_s: float) -> str:
+async def write(target: Target, device: GuestVolume, data_bytes: int, limit_s: float) -> str:
     """Writes random data to the beginning of a volume until they are durable; returns the SHA-256
     of what was to be written."""
     return (
-        await _output(target, _WRITE.format(data=shown.data, bytes=data_bytes), limit_s)
+        await _output(target, _WRITE.format(data=device.data, bytes=data_bytes), limit_s)
     ).split()[0]
 
 
 async def read(
-    target: Target, shown: GuestVolume, data_bytes: int, limit_s: float, block_bytes: int = _MIB
+    target: Target, device: GuestVolume, data_bytes: int, limit_s: float, block_bytes: int = _MIB
 ) -> float:
     """Reads the beginning of a volume, past the guest's cache; returns the seconds."""
     count = max(1, data_bytes // block_bytes)
-    words = f"dd if={shown.data} of=/dev/null bs={block_bytes} count={count} iflag=direct"
+    words = f"dd if={device.data} of=/dev/null bs={block_bytes} count={count} iflag=direct"
     text = await _output(target, f"{words} 2>&1", limit_s)
-    if (found := _COPIED.search(text)) is None:
+    if (copied := _COPIED.search(text)) is None:
         raise BenchmarkFailed("no_time", f"`dd` states no time in the guest: {text[-200:]!r}.")
-    return float(found[1])
+    return float(copied[1])
 
 
-async def digest(target: Target, shown: GuestVolume, data_bytes: int, limit_s: float) -> str:
+async def digest(target: Target, device: GuestVolume, data_bytes: int, limit_s: float) -> str:
     """Returns the SHA-256 of the beginning of a volume, read past the guest's cache."""
-    words = f"dd if={shown.data} bs={_MIB} count={data_bytes // _MIB} iflag=direct 2>/dev/null"
+    words = f"dd if={device.data} bs={_MIB} count={data_bytes // _MIB} iflag=direct 2>/dev/null"
     return (await _output(target, f"{words} | sha256sum", limit_s)).split()[0]
 
 

@@ -42,20 +42,20 @@ class _Leftovers:
     def __init__(self, volumes: Volumes, target: Target) -> None:
         self._volumes, self._target = volumes, target
         self._made: list[CloudResource] = []
-        self._shown: dict[str, GuestVolume] = {}
+        self._devices: dict[str, GuestVolume] = {}
 
     def add(self, resource: CloudResource) -> CloudResource:
         self._made.append(resource)
         return resource
 
-    async def attach(self, volume: CloudResource, size_bytes: int) -> GuestVolume:
-        shown = await self._volumes.attach(volume, size_bytes, self._target)
-        self._shown[volume.id] = shown
-        return shown
+    async def attach(self, volume: CloudResource, size_bytes: int) -> tuple[GuestVolume, float]:
+        device, seconds = await self._volumes.attach(volume, size_bytes, self._target)
+        self._devices[volume.id] = device
+        return device, seconds
 
     async def detach(self, volume: CloudResource) -> None:
-        if (shown := self._shown.pop(volume.id, None)) is not None:
-            await self._volumes.detach(volume, shown, self._target)
+        if (device := self._devices.pop(volume.id, None)) is not None:
+            await self._volumes.detach(volume, device, self._target)
 
     async def delete(self, resource: CloudResource) -> None:
         await self._volumes.delete(resource)
@@ -90,9 +90,9 @@ async def restore(
     async with _leftovers(volumes, target) as left:
         source, created_s = await timed(volumes.create(size, spec.type))
         left.add(source)
-        shown, attached_s = await timed(left.attach(source, size))
-        await guest_volumes.require_blank(target, shown, size)
-        sha, written_s = await timed(guest_volumes.write(target, shown, data_bytes, limit_s))
+        device, attached_s = await left.attach(source, size)
+        await guest_volumes.require_blank(target, device, size)
+        sha, written_s = await timed(guest_volumes.write(target, device, data_bytes, limit_s))
         # Detached, so that the snapshot has everything: some clouds refuse others.
         _, detached_s = await timed(left.detach(source))
         snapshot, snapshot_s = await timed(volumes.snapshot(source, limit_s))
@@ -100,17 +100,17 @@ async def restore(
         began = time.monotonic()
         restored, restored_s = await timed(volumes.create(size, spec.type, snapshot.id))
         left.add(restored)
-        shown, restored_attached_s = await timed(left.attach(restored, size))
-        block_s = await guest_volumes.read(target, shown, BLOCK_BYTES, limit_s, BLOCK_BYTES)
+        device, restored_attached_s = await left.attach(restored, size)
+        block_s = await guest_volumes.read(target, device, BLOCK_BYTES, limit_s, BLOCK_BYTES)
         usable_s = time.monotonic() - began
-        first_s = await guest_volumes.read(target, shown, data_bytes, limit_s)
-        second_s = await guest_volumes.read(target, shown, data_bytes, limit_s)
-        found = await guest_volumes.digest(target, shown, data_bytes, limit_s)
-        if found != sha:
+        first_s = await guest_volumes.read(target, device, data_bytes, limit_s)
+        second_s = await guest_volumes.read(target, device, data_bytes, limit_s)
+        restored_sha = await guest_volumes.digest(target, device, data_bytes, limit_s)
+        if restored_sha != sha:
             raise BenchmarkFailed(
                 "wrong_data",
                 f"{restored}, restored from {snapshot}, does not hold what was written before: its "
-                f"SHA-256 is {found[:16]}…, not {sha[:16]}….",
+                f"SHA-256 is {restored_sha[:16]}…, not {sha[:16]}….",
             )
         await left.detach(restored)
         _, volume_removed_s = await timed(left.delete(restored))

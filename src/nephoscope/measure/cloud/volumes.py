@@ -30,7 +30,7 @@ from nephoscope.measure.targets.probe.target import Target
 LISTED_S, LOOKED_S = 0.5, 0.2
 """How often the cloud's list and the guest's devices are read: as late is a change seen."""
 
-READY_S, SHOWN_S = 600.0, 120.0
+READY_S, DEVICE_S = 600.0, 120.0
 """Longest waits for a volume, and for its device in the guest."""
 
 _Value = TypeVar("_Value")
@@ -89,22 +89,25 @@ class Volumes:
     async def _of_kind(self, kind: Kind) -> Sequence[CloudResource]:
         return await self._calls.of_kind(self._machine.region, self._machine.tags.run, kind)
 
-    async def attach(self, volume: CloudResource, size_bytes: int, target: Target) -> GuestVolume:
-        """Attaches a volume, and returns it as the guest shows it.
+    async def attach(
+        self, volume: CloudResource, size_bytes: int, target: Target
+    ) -> tuple[GuestVolume, float]:
+        """Attaches a volume; returns it as the guest shows it, and the seconds until it did.
 
         Raises RunFailed for a guest that shows none in time, or one that cannot be told for sure.
         """
         before = await block_devices(target)
-        until = time.monotonic() + SHOWN_S
+        began = time.monotonic()
+        until = began + DEVICE_S
         await self._calls.repeat(self._attachment(volume))
         while True:
             after = await block_devices(target)
-            if (shown := volume_among(before, after, volume, size_bytes)) is not None:
-                return shown
+            if (device := volume_among(before, after, volume, size_bytes)) is not None:
+                return device, time.monotonic() - began
             if time.monotonic() >= until:
                 raise RunFailed(
                     f"{volume} was attached to {self._machine}, and the guest shows no new device "
-                    f"after {SHOWN_S:g} s.",
+                    f"after {DEVICE_S:g} s.",
                     "Take an image whose kernel sees devices that are added while it runs.",
                 )
             await asyncio.sleep(LOOKED_S)
@@ -125,13 +128,13 @@ class Volumes:
 
         return attach
 
-    async def detach(self, volume: CloudResource, shown: GuestVolume, target: Target) -> None:
+    async def detach(self, volume: CloudResource, device: GuestVolume, target: Target) -> None:
         """Detaches a volume, and returns when the guest no longer shows it."""
-        until = time.monotonic() + SHOWN_S
+        until = time.monotonic() + DEVICE_S
         await self._calls.repeat(lambda: self._calls.provider.detach(volume))
-        while shown.is_among(await block_devices(target)):
+        while device.is_among(await block_devices(target)):
             if time.monotonic() >= until:
-                raise RunFailed(f"{self._machine} still shows {volume} {SHOWN_S:g} s later.")
+                raise RunFailed(f"{self._machine} still shows {volume} {DEVICE_S:g} s later.")
             await asyncio.sleep(LOOKED_S)
 
     async def delete(self, resource: CloudResource) -> None:

@@ -40,9 +40,9 @@ async def _mount(
         await target.open()
         for spec in specs:
             made = await volumes.create(spec.size_bytes, spec.type)
-            shown = await volumes.attach(made, spec.size_bytes, target)
-            await guest_volumes.mount(target, shown, spec.size_bytes, spec.directory)
-            say(f"{host}: {made} ({spec}) is {shown.path}, mounted at {spec.directory}.")
+            device, _ = await volumes.attach(made, spec.size_bytes, target)
+            await guest_volumes.mount(target, device, spec.size_bytes, spec.directory)
+            say(f"{host}: {made} ({spec}) is {device.path}, mounted at {spec.directory}.")
     finally:
         await target.close()
 
