@@ -345,15 +345,21 @@ class Rentals:
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
-        began = folder.last_create_s()
         # Without a folder here it may be anywhere; with one, where something was asked for.
         creates = [intent for intent in folder.intents() if intent.what == "create"]
         regions: Iterable[str] = {intent.region for intent in creates}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
-        if began is None and not folder.path.exists():
-            began = time.time()  # It was asked for elsewhere, who knows when.
-        settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
+        is_here, began_s = folder.path.exists(), time.time()
+
+        def settled_s() -> float:
+            traits = self.provider.traits
+            at_s = folder.settled_s(traits.settle_s, traits.late_s)
+            if at_s is None and not is_here:
+                # It was asked for elsewhere, who knows when.
+                return began_s + max(traits.settle_s, traits.late_s)
+            return at_s or 0.0
+
         return await sweep(
             self.calls,
             regions,
