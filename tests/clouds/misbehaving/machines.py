@@ -24,6 +24,7 @@ from typing import Any
 
 from . import catalogue, cpu_share, firewall
 from .cloud import Cloud, Resource
+from .disks import Disks, detach_all
 from .metadata import Metadata
 from .paths import Paths
 from .paths import ip as _ip
@@ -48,6 +49,7 @@ class Machines:
         self._disks: dict[str, Path] = {}
         self._lock = threading.Lock()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_MEMORY))
+        self.disks = Disks(cloud, self._folder)
         self._timers: list[threading.Timer] = []
         self.bridge, self._network = _new_bridge()
         self._hosts = 1
@@ -100,6 +102,10 @@ class Machines:
                     instances.end(self.cloud, instance, reason)
                 else:
                     instances.stop(self.cloud, instance, reason)
+
+    def of(self, instance: str) -> Any:
+        """The machine of an instance while it runs; else None."""
+        return self._running.get(instance)
 
     def end(self, instance: Resource, after_s: float = 0.0) -> None:
         """Pulls the plug, now or so many of our seconds later."""
@@ -162,6 +168,7 @@ class Machines:
                 _ip("link", "delete", link)
         if self._paths is not None:
             self._paths.close()
+        self.disks.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -170,6 +177,7 @@ def _new_bridge() -> tuple[str, str]:
     for folder in Path(_MEMORY).glob(f"{_PREFIX}*-*"):
         owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            detach_all(folder)
             shutil.rmtree(folder, ignore_errors=True)
     links = [link for kind in ("nepho", "nb") for link in Path("/sys/class/net").glob(f"{kind}-*")]
     for link in links:
@@ -224,6 +232,8 @@ class _Machine:
         )  # fmt: skip
         console.close()
         self._group = self._slowed(self.process.pid)
+        if self._owner.cloud.settings["disk_iops"]:
+            self._owner.disks.begin(self.instance.id, self.disk, self.process.pid)
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
             self._connect(self.process.pid)
             self.process.stdin.write(b"\n")
@@ -294,6 +304,7 @@ class _Machine:
             self._metadata.server_close()
             self._metadata = None
         cpu_share.release(self._group)
+        self._owner.disks.end(self.instance.id)
 
     def reason(self) -> str:
         return (self.disk / "reason").read_text().strip()

@@ -41,6 +41,7 @@ from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.rental_state import document_of, provisioned, tags_of
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
+from nephoscope.measure.cloud.volume_prices import volumes_quote
 from nephoscope.measure.provisioning import UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
@@ -111,15 +112,19 @@ class Rentals:
 
     def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
         count = group.count + group.hedge
+        quote: Quote | None
         if group.per_h is not None:
-            return Quote(group.per_h * count, group.currency, machines=count)
-        # Asked again: a spot price changes, and the one that is quoted is the one that holds.
-        self._prices.pop((spec.name, group.name), None)
-        prices = self._price_list(spec, group)
-        if prices is not None and group.market == "spot":
-            # What was priced is the most that is paid: a dearer market ends the machine.
-            self._spot_per_h[spec.name, group.name] = prices.per_h
-        return prices.quote(count, group.disk_bytes or 0) if prices else None
+            quote = Quote(group.per_h * count, group.currency, machines=count)
+        else:
+            # Asked again: a spot price changes, and the one that is quoted is the one that holds.
+            self._prices.pop((spec.name, group.name), None)
+            prices = self._price_list(spec, group)
+            if prices is not None and group.market == "spot":
+                # What was priced is the most that is paid: a dearer market ends the machine.
+                self._spot_per_h[spec.name, group.name] = prices.per_h
+            quote = prices.quote(count, group.disk_bytes or 0) if prices else None
+        volumes = volumes_quote(self.provider, spec, group)
+        return quote if volumes is None or quote is None else quote.plus(volumes)
 
     def per_gib_out(self, spec: RentalSpec, name: str) -> float | None:
         """Returns the price of a GiB that a group's machines send to other regions and clouds; 0
@@ -373,15 +378,21 @@ class Rentals:
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
-        began = folder.last_create_s()
         # Without a folder here it may be anywhere; with one, where something was asked for.
         creates = [intent for intent in folder.intents() if intent.what == "create"]
         regions: Iterable[str] = {intent.region for intent in creates}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
-        if began is None and not folder.path.exists():
-            began = time.time()  # It was asked for elsewhere, who knows when.
-        settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
+        is_here, began_s = folder.path.exists(), time.time()
+
+        def settled_s() -> float:
+            traits = self.provider.traits
+            at_s = folder.settled_s(traits.settle_s, traits.late_s)
+            if at_s is None and not is_here:
+                # It was asked for elsewhere, who knows when.
+                return began_s + max(traits.settle_s, traits.late_s)
+            return at_s or 0.0
+
         return await sweep(
             self.calls,
             regions,

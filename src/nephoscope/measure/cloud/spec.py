@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nephoscope.core import units
 from nephoscope.measure.cloud.model import Market, Placement
 
 BOOT_S = 600.0
 """Longest time from the call that makes a machine to its first login."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSpec:
+    """A volume that each machine of a group gets.
+
+    type: '' for the cloud's default. directory: where its file system is mounted. per_gib_h: price
+    of a GiB for an hour, also of a snapshot, where the user knows better than the cloud's list.
+    is_copied: beside it two more of its kind and a snapshot exist for a time; see `restores`.
+    """
+
+    size_bytes: int
+    directory: str
+    type: str = ""
+    per_gib_h: float | None = None
+    is_copied: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.type or 'default type'}, {units.written(self.size_bytes, 'bytes')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +39,8 @@ class MachineGroup:
     when the quota is reached. placement: the rental makes such a group in each zone, for all
     machines there that ask for it; placement_group: one that exists. hedge: how many more are
     launched, of which the first `count` that are ready are kept. per_h: price of one in `currency`,
-    where the user knows better than the cloud's list; None for the list's.
+    where the user knows better than the cloud's list; None for the list's. volumes: they are in the
+    price of the group, and made by whoever uses them; see `Volumes`.
     """
 
     name: str
@@ -37,6 +58,7 @@ class MachineGroup:
     placement: Placement | None = None
     per_h: float | None = None
     currency: str = "USD"
+    volumes: tuple[VolumeSpec, ...] = ()
 
     def hosts(self) -> list[str]:
         """Returns the names of its machines."""

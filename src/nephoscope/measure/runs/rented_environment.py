@@ -25,6 +25,7 @@ from nephoscope.measure.cloud.launch import Shortfall
 from nephoscope.measure.cloud.model import Machine, ResourceState
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
+from nephoscope.measure.cloud.restores import RestoreTimes
 from nephoscope.measure.cloud.spec import BOOT_S, RentalSpec
 from nephoscope.measure.lab.boot import BootTimes
 from nephoscope.measure.plans import Plan
@@ -34,6 +35,7 @@ from nephoscope.measure.runs.rented_boots import boot_times
 from nephoscope.measure.runs.rented_network import RentedNetworks
 from nephoscope.measure.runs.rented_price import RentPrice, whole_price
 from nephoscope.measure.runs.rented_specs import LEASE_S, renewals_of, rental_specs
+from nephoscope.measure.runs.rented_volumes import mount_all, restore_one
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
 from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -215,6 +217,7 @@ class RentedEnvironment(Environment):
         await self._renew_lease(rented)
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
+        await mount_all(rentals, spec, rental, self._say)
         self.shortfalls += rental.shortfalls
         self.notes += rental.notes
 
@@ -270,6 +273,16 @@ class RentedEnvironment(Environment):
         self._run.update(rented=self._documents())
         (rental,) = (entry.rental for entry in self._rented if entry.spec.name == spec.name)
         return await boot_times(rental, host)
+
+    async def restore(
+        self, host: str, directory: str, data_bytes: int, limit_s: float
+    ) -> RestoreTimes:
+        """See `Environment.restore`."""
+        for rented in self._rented:
+            if host in rented.rental.machines:
+                where = (rented.rentals, rented.spec, rented.rental, host, directory)
+                return await restore_one(*where, data_bytes, limit_s)
+        return await super().restore(host, directory, data_bytes, limit_s)
 
     async def _launch(self, host: str) -> BootTimes:
         for rented in self._rented:

@@ -12,6 +12,7 @@ from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
+from nephoscope.measure.runs.schedule.volumes import volume_specs
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 LEASE_S = 3600.0
@@ -37,12 +38,11 @@ def rental_specs(
     """
     groups: dict[tuple[CloudSettings, str, str], list[MachineGroup]] = defaultdict(list)
     is_renewed = renewals_of(plan) > 0
-    currency = "USD" if plan.money is None else plan.money.currency
     for target in plan.targets:
         if isinstance(target, RentedRecord):
             cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
             own = target.name if is_renewed else ""
-            groups[cloud, target.login_from, own].append(_group(target, currency, at_least))
+            groups[cloud, target.login_from, own].append(_group(plan, target, at_least))
     seconds = budget_s(plan)
     hours = WITHOUT_BUDGET_H if seconds is None else (seconds + boot_s) / 3600
     drawn = random.Random(seed)
@@ -62,7 +62,7 @@ def rental_specs(
     return specs
 
 
-def _group(target: RentedRecord, currency: str, at_least: int | None) -> MachineGroup:
+def _group(plan: Plan, target: RentedRecord, at_least: int | None) -> MachineGroup:
     return MachineGroup(
         target.name,
         target.region[0],
@@ -74,7 +74,8 @@ def _group(target: RentedRecord, currency: str, at_least: int | None) -> Machine
         network=target.network,
         placement=None if target.placement[0] == "none" else target.placement[0],
         per_h=target.per_hour,
-        currency=currency,
+        currency="USD" if plan.money is None else plan.money.currency,
+        volumes=volume_specs(plan, target),
     )
 
 
