@@ -62,7 +62,9 @@ class Survival:
 
     def _interval(self, at: float) -> tuple[float, float]:
         at_risk = int((self.ends > at).sum())
-        return _beta_product([step for step in self.steps if step.at <= at], at_risk, self.confidence)
+        return _beta_product(
+            [step for step in self.steps if step.at <= at], at_risk, self.confidence
+        )
 
     def median(self) -> Estimate | None:
         """Returns the median life, with the bounds that the intervals of the curve give it; None
@@ -75,9 +77,7 @@ class Survival:
         high = next((step.at for step in self.steps if step.high < 0.5), None)
         method = "Kaplan-Meier median; inverted beta product interval"
         note = "" if high is not None else "the upper bound is not reached"
-        return Estimate(
-            value, low, high, self.confidence, self.lives, self.unit, method, note
-        )
+        return Estimate(value, low, high, self.confidence, self.lives, self.unit, method, note)
 
     def rate(self) -> Estimate:
         """Returns events per unit of time lived, with Garwood's exact interval of a Poisson count;

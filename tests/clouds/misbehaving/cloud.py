@@ -134,6 +134,14 @@ SETTINGS: dict[str, Any] = {
     "machines": False,
     # CPUs of a machine by its host: host-N has the N-th value, again from the first; none: all.
     "host_cpus": (),
+    # CPU credits of each machine: burst and baseline in CPUs, credit in CPU seconds; None: no end.
+    "cpu_credit": None,
+    # Mean life of a spot machine until its interruption, and the shape of its Weibull distribution;
+    # 1 is a constant hazard. None: only what the fault `interruption` strikes.
+    "spot_life_s": None,
+    "spot_shape": 1.0,
+    # Factors on the spot price from moments on: (seconds since the epoch, factor).
+    "spot_factors": (),
     # Types that the price list lacks.
     "unpriced": (),
     "bucket_size": None,

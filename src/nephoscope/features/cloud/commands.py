@@ -6,10 +6,12 @@ from nephoscope.features.cloud import (
     account_command,
     boot_command,
     census_command,
+    credits_command,
     distances_command,
     four_tests_command,
     pick_command,
     removal_command,
+    survival_command,
 )
 from nephoscope.features.cloud.command import cloud as cloud
 
@@ -20,8 +22,10 @@ JOINED = (
     account_command.policy,
     boot_command.boot,
     census_command.census,
+    credits_command.credits_,
     distances_command.distances,
     four_tests_command.four_tests,
     pick_command.pick,
+    survival_command.survival,
 )
 """Commands that stand in other files than the group; importing them is what adds them."""

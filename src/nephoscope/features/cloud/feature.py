@@ -6,6 +6,6 @@ from nephoscope.results.feature import Feature
 
 CLOUD = Feature(
     "cloud",
-    needs=("census", "platforms"),
+    needs=("census", "credits", "platforms"),
     commands=(".features.cloud.commands:cloud",),
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from nephoscope.core.errors import UsageError
-from nephoscope.measure.cloud import ended_rentals
+from nephoscope.measure.cloud import ended_rentals, machine_lives
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.model import CloudResource
 from nephoscope.measure.cloud.rental import Rentals, own_name
@@ -80,6 +80,7 @@ async def sweep_leftovers(
     for folder in unused:
         if not swept.unlisted and folder.name not in left_runs and _is_of(folder, rentals):
             ended_rentals.append(folder, time.time())
+            machine_lives.append(folder, time.time())
             folder.remove()
     return swept
 

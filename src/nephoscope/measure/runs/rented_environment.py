@@ -8,7 +8,8 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
@@ -59,6 +60,7 @@ class _Rented:
     rental: Rental
     renewed_s: float
     events_s: float
+    events: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
 
 class RentedEnvironment(Environment):
@@ -142,7 +144,10 @@ class RentedEnvironment(Environment):
     def _documents(self) -> dict[str, Any]:
         """Returns what was rented for each target, for the manifest."""
         return {
-            name: machine_document(rented.rentals.settings.provider, machine)
+            name: {
+                **machine_document(rented.rentals.settings.provider, machine),
+                **({"events": rented.events[name]} if name in rented.events else {}),
+            }
             for rented in self._rented
             for name, machine in rented.rental.machines.items()
         }
@@ -229,11 +234,15 @@ class RentedEnvironment(Environment):
             return
         for event in events:
             self._say(str(event))
+            happened = {"at": _utc_now(), "event": str(event.kind), "detail": event.detail}
+            rented.events.setdefault(event.machine, []).append(happened)
+        if events and rented in self._rented:
+            self._run.update(rented=self._documents())
 
     async def down(self) -> None:
         """See `Environment.down`: until a listing confirms that nothing is left."""
+        await together(*(self._report_events(rental) for rental in self._rented))
         rented, self._rented = self._rented, []
-        await together(*(self._report_events(rental) for rental in rented))
         # Whatever becomes of one cloud, the others are cleared.
         ended = await asyncio.gather(
             *(rental.rentals.remove(rental.rental.name) for rental in rented),
@@ -243,6 +252,10 @@ class RentedEnvironment(Environment):
         for failure in ended:
             if isinstance(failure, BaseException):
                 raise failure
+
+
+def _utc_now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def machine_document(provider: str, machine: Machine) -> dict[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -328,9 +329,7 @@ def _end_of_low(period: Sequence[Plateau], place: int, middle: float) -> int:
     return period[end].last
 
 
-def _rise_is_explained(
-    series: RateSeries, before: Plateau, part: Plateau, baseline: float
-) -> bool:
+def _rise_is_explained(series: RateSeries, before: Plateau, part: Plateau, baseline: float) -> bool:
     """Returns whether a rise under load follows a load below the baseline, or a shorter one."""
     if before.level < _BELOW * baseline:
         return True
@@ -402,7 +401,7 @@ def _edges(
     best = 0.0
     for period in parts:
         total = 0.0
-        for before, part in zip(period, period[1:], strict=False):
+        for before, part in pairwise(period):
             fall = before.level - part.level
             if part.level > middle:
                 # Rises and falls above the middle are noise, or the first steps of the fall.

@@ -21,6 +21,8 @@ from nephoscope.stats.token_bucket.records import BurstCredit
 
 _DUTY_RANGE = 0.1
 """Relative range of the busy time from which on baseline and refill are told apart by it."""
+_WORK = {"per_s": "count", "bytes_per_s": "bytes", "ratio": "s"}
+"""Unit of rates -> unit of what passes at a rate; of a ratio the seconds at the full rate."""
 _FULL = 0.9
 """Part of the first credit from which on a later one may have been full."""
 
@@ -60,9 +62,7 @@ def _estimated(found: Recognised, unit: str, confidence: float) -> BurstCredit:
     begin = first.high[0]
     fall = burst.value - baseline.value
     per_idle = idle_refill.value if idle_refill is not None else baseline.value
-    drain, credit, missing_s = _drained(
-        found, first, knee, burst.value, baseline.value, per_idle
-    )
+    drain, credit, missing_s = _drained(found, first, knee, burst.value, baseline.value, per_idle)
     uncertain_s = max(high_s - knee, knee - low_s)
     spread = np.hypot(_half(burst), _half(baseline))
     # Where the load was pausing, a second of it uses up less than a second of full load.
@@ -82,7 +82,7 @@ def _estimated(found: Recognised, unit: str, confidence: float) -> BurstCredit:
         notes.append(
             "The credit is what was there at the start; a longer pause before it could give more."
         )
-    work = f"{unit}*s" if unit != "none" else unit
+    work = _WORK.get(unit, "none")
     n = len(drops)
     return BurstCredit(
         "on credit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def merged(parts: list[Plateau], values: Array, least_step: float) -> list[Plate
     """Returns plateaus of which neighbours differ by a step of at least this size."""
     parts = list(parts)
     while len(parts) > 1:
-        steps = [abs(b.level - a.level) for a, b in zip(parts, parts[1:], strict=False)]
+        steps = [abs(b.level - a.level) for a, b in pairwise(parts)]
         at = int(np.argmin(steps))
         if steps[at] >= least_step:
             break
