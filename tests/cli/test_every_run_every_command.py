@@ -46,6 +46,7 @@ CELLS: dict[str, list[str]] = {
         "hosts --profile FOLDER/no.ini --region all --type t --image i --hours 1 --census RUN"
     ],
     "fleet": ["--run RUN"],
+    "credits": ["--run RUN"],
     "export": ["RUN"],
     "verify": ["RUN", "RUN --json"],
     "runs label": ["RUN note=x"],
