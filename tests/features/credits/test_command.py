@@ -10,9 +10,9 @@ import pytest
 from nephoscope.core.errors import UsageError
 from nephoscope.features.credits import files
 from nephoscope.features.credits.findings import sentence
+from nephoscope.features.credits.records import BurstCredits
 from nephoscope.features.credits.result import series_of
 from nephoscope.features.credits.section import section
-from nephoscope.features.credits.records import BurstCredits
 
 
 def _written(path: Path, lines: list[str]) -> Path:
@@ -35,7 +35,7 @@ def test_columns_of_text_name_series_and_the_busy_time_is_known(tmp_path: Path) 
     slow, even = (
         series_of(each.name, "", "per_s", each.at_s, each.rates, each.shares()) for each in read
     )
-    assert sentence(slow) == "a slow is on credit: 100 /s until 59 min 30 s, then 40 /s (40 %)."
+    assert sentence(slow) == "a slow is on credit: 100 /s until 59 min 30 s, then 40.0 /s (40 %)."
     assert even.analysis.verdict == "steady"
     page = section(BurstCredits((slow, even)))
     assert json.dumps(BurstCredits((slow, even)).on_credit) == '["a slow"]'
@@ -46,7 +46,7 @@ def test_times_of_the_calendar_and_missing_rates_are_read(tmp_path: Path) -> Non
     lines = ["time;throughput;note"]
     lines += [f"2026-11-27T10:{minute:02}:00Z;{1000 - minute};x" for minute in range(30)]
     lines[5] = "2026-11-27T10:04:00Z;;x"
-    (read,), notes = files.read(_written(tmp_path, lines))
+    (read,), _ = files.read(_written(tmp_path, lines))
     assert (read.at_s[1] - read.at_s[0], len(read.rates)) == (60.0, 29)
     assert read.left_out == {"without a rate": 1}
 

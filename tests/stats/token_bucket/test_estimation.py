@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.stats.token_bucket import simulated
+from tests.stats.token_bucket.simulated import BURST
 
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.stats.token_bucket.estimation import burst_credit
-from tests.stats.token_bucket import simulated
-from tests.stats.token_bucket.simulated import BURST
 
 QUANTITIES = ("burst", "baseline", "knee", "drain", "credit")
 
