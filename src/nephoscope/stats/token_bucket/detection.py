@@ -51,6 +51,10 @@ _BUSIER = 0.9
 _VARIES = 0.10
 
 
+Points = NDArray[np.int_]
+"""Indices of points."""
+
+
 @dataclass(frozen=True, slots=True)
 class RateSeries:
     """Checked points under load. widths: seconds for which each stands. period: number of the time
@@ -76,8 +80,8 @@ class Drop:
     """Where the credit of a period was used up. high, low: points of burst and baseline, in order;
     between them lies the edge."""
 
-    high: Array
-    low: Array
+    high: Points
+    low: Points
     first_low: int
 
 

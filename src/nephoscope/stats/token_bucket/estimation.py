@@ -12,6 +12,7 @@ from nephoscope.stats.token_bucket import segments
 from nephoscope.stats.token_bucket.detection import (
     LEAST_DEPTH,
     Drop,
+    Points,
     RateSeries,
     Recognised,
     rate_series,
@@ -124,7 +125,7 @@ def _half(estimate: Estimate) -> float:
     return (estimate.high - estimate.low) / 2
 
 
-def _inner(points: Array, *, at_start: bool = False) -> Array:
+def _inner(points: Points, *, at_start: bool = False) -> Points:
     """Returns the points without the one at the edge, where there are enough: it may be mixed."""
     if points.size < 4:
         return points
@@ -133,7 +134,7 @@ def _inner(points: Array, *, at_start: bool = False) -> Array:
 
 def _baseline(
     series: RateSeries,
-    low: Array,
+    low: Points,
     unit: str,
     confidence: float,
     notes: list[str],

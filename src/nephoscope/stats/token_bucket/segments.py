@@ -40,7 +40,7 @@ def noise_of(values: Array) -> float:
         return _FLOOR * float(np.abs(values).max(initial=0.0))
     differences = np.abs(np.diff(values))
     sigma = _TO_SIGMA * float(np.median(differences)) / np.sqrt(2)
-    return max(sigma, _FLOOR * float(np.median(np.abs(values))))
+    return float(max(sigma, _FLOOR * np.median(np.abs(values))))
 
 
 def without_outliers(values: Array, sigma: float) -> Array:
@@ -75,9 +75,9 @@ def plateaus(values: Array, sigma: float, least: int) -> list[Plateau]:
     found: list[Plateau] = []
     end = n
     while end > 0:
-        start = int(before[end])
-        found.append(Plateau(start, end, float(np.median(values[start:end]))))
-        end = start
+        begin = int(before[end])
+        found.append(Plateau(begin, end, float(np.median(values[begin:end]))))
+        end = begin
     return found[::-1]
 
 
