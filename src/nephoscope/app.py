@@ -18,6 +18,7 @@ from nephoscope.features.cost.feature import COST
 from nephoscope.features.credits.feature import CREDITS
 from nephoscope.features.crosscheck.feature import CROSS_CHECK
 from nephoscope.features.duet.feature import DUET
+from nephoscope.features.engines.feature import ENGINES
 from nephoscope.features.experiments.feature import EXPERIMENT
 from nephoscope.features.fleet.feature import FLEET
 from nephoscope.features.history.feature import HISTORY
@@ -74,6 +75,7 @@ FEATURES: tuple[Feature, ...] = (
     STUDIES,
     STORED_RUNS,
     COMPACTION,
+    ENGINES,
     FILES,
     SERVE,
     HOST,

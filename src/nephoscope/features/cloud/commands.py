@@ -12,6 +12,7 @@ from nephoscope.features.cloud import (
     pick_command,
     removal_command,
     survival_command,
+    volumes_command,
 )
 from nephoscope.features.cloud.command import cloud as cloud
 
@@ -27,5 +28,6 @@ JOINED = (
     four_tests_command.four_tests,
     pick_command.pick,
     survival_command.survival,
+    volumes_command.volumes,
 )
 """Commands that stand in other files than the group; importing them is what adds them."""

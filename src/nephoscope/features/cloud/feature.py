@@ -6,6 +6,6 @@ from nephoscope.results.feature import Feature
 
 CLOUD = Feature(
     "cloud",
-    needs=("census", "credits", "platforms"),
+    needs=("census", "credits", "experiments", "platforms"),
     commands=(".features.cloud.commands:cloud",),
 )
