@@ -88,7 +88,8 @@ async def volume_restored(
     rentals = renting.rentals()
     volume = VolumeSpec(size_bytes, "/mnt/volume-1", is_copied=True)
     (group,) = renting.spec(name).groups
-    spec = replace(renting.spec(name), groups=(replace(group, count=1, volumes=(volume,)),))
+    groups = (replace(group, count=1, volumes=(volume,)),)
+    spec = replace(renting.spec(name), groups=groups, boot_s=300.0)
     rental = await rentals.create(spec, say=lambda line: None)
     try:
         mounting = rented_volumes.mount_all(rentals, spec, rental, lambda line: None)
