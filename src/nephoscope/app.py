@@ -15,6 +15,7 @@ from nephoscope.features.cloud.feature import CLOUD
 from nephoscope.features.compaction.feature import COMPACTION
 from nephoscope.features.comparison.feature import COMPARISON
 from nephoscope.features.cost.feature import COST
+from nephoscope.features.credits.feature import CREDITS
 from nephoscope.features.crosscheck.feature import CROSS_CHECK
 from nephoscope.features.duet.feature import DUET
 from nephoscope.features.engines.feature import ENGINES
@@ -56,6 +57,7 @@ FEATURES: tuple[Feature, ...] = (
     PROPERTIES,
     CENSUS,
     FLEET,
+    CREDITS,
     CLOUD,
     RANKING,
     SYSTEM_CALLS,

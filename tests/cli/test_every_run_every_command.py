@@ -50,6 +50,7 @@ CELLS: dict[str, list[str]] = {
         "RUN --data 1GB --compute 1h@a --json",
     ],
     "fleet": ["--run RUN"],
+    "credits": ["--run RUN"],
     "export": ["RUN"],
     "verify": ["RUN", "RUN --json"],
     "runs label": ["RUN note=x"],

@@ -90,6 +90,7 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(NULL_PLAN)
     (tmp_path / "delays.csv").write_text("rtt_ms\n20\n\n21\n")
+    (tmp_path / "rates.csv").write_text("time,rate\n" + "".join(f"{at},1\n" for at in range(9)))
     (tmp_path / "types.csv").write_text("instance_type,rtt_ms\na,1\nb,2\n")
     (tmp_path / "options.yaml").write_text("options: {a: {price_per_h: 1, capacity_per_s: [1, 2]}}")
     (tmp_path / "tariff.yaml").write_text(TARIFF)
@@ -154,6 +155,7 @@ CASES = [
     ("advise", "", ["--set", "kind=web"]),
     ("census", "", ["--run", "latest"]),
     ("fleet", "", ["--run", "RUN"]),
+    ("credits", "", ["rates.csv"]),
     ("platforms", "", []),
     ("cost prices", "", []),
     ("cost work", "", ["options.yaml"]),

@@ -13,17 +13,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from nephoscope.core.errors import RunFailed
 from nephoscope.measure.cloud.leftovers import SweepScope, sweep_leftovers
 from nephoscope.measure.cloud.model import MachineRequest, Tags
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.cloud.rental_state import own_name
-from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
+from nephoscope.measure.cloud.restores import RestoreTimes
+from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec, VolumeSpec
+from nephoscope.measure.runs import rented_volumes
+from nephoscope.measure.targets.probe.target import Target
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,10 @@ class Renting:
     type: str
     image: str
     count: int = 2
+    profile: str = ""
 
     def rentals(self) -> Rentals:
-        settings = CloudSettings(self.provider, self.endpoint)
+        settings = CloudSettings(self.provider, self.endpoint, self.profile)
         return Rentals(open_provider(settings), settings, root=Path(self.root))
 
     def spec(self, name: str) -> RentalSpec:
@@ -70,6 +77,44 @@ async def whole(renting: Renting, name: str, say: Callable[[str], None]) -> dict
         "measured_s": measured_s,
         "removed_s": time.monotonic() - began,
     }
+
+
+async def volume_restored(
+    renting: Renting, name: str, size_bytes: int, refusal: str = ""
+) -> RestoreTimes:
+    """Rents a machine with a volume, writes a file there, and copies and restores such a volume.
+
+    refusal: words with which a guest without programs for file systems refuses the first part.
+    """
+    rentals = renting.rentals()
+    volume = VolumeSpec(size_bytes, "/mnt/volume-1", is_copied=True)
+    (group,) = renting.spec(name).groups
+    groups = (replace(group, count=1, volumes=(volume,)),)
+    spec = replace(renting.spec(name), groups=groups, boot_s=300.0)
+    rental = await rentals.create(spec, say=lambda line: None)
+    try:
+        mounting = rented_volumes.mount_all(rentals, spec, rental, lambda line: None)
+        if refusal:
+            with pytest.raises(RunFailed, match=refusal):
+                await mounting
+        else:
+            await mounting
+            await _written(rental.hosts["box"].make())
+        return await rented_volumes.restore_one(
+            rentals, spec, rental, "box", "/mnt/volume-1", 4 << 20, 300.0
+        )
+    finally:
+        await rentals.remove(name)
+
+
+async def _written(target: Target) -> None:
+    try:
+        await target.open()
+        words = "echo written > /mnt/volume-1/file && sync && cat /mnt/volume-1/file"
+        ended = await target.command(["sh", "-c", words])
+        assert ended.stdout == b"written\n", ended
+    finally:
+        await target.close()
 
 
 def run(renting: Renting, name: str, after_s: float | None = None) -> float:

@@ -82,3 +82,12 @@ def test_volumes_and_snapshots_of_machines_are_found_by_their_tags(wanted: Renti
     assert kinds == [Kind.MACHINE, Kind.SNAPSHOT, Kind.SNAPSHOT, Kind.VOLUME]
     renting.swept(wanted, "disks")
     assert list(cloud.resources("default", "disks")) == []
+
+
+def test_a_volume_is_mounted_copied_and_restored(wanted: Renting) -> None:
+    """Volumes are folders here, which LXD mounts itself; what was written is there again."""
+    times = asyncio.run(renting.volume_restored(wanted, "restored", 16 << 20))
+    assert 0 < times.first_block_s < times.usable_s
+    assert min(times.snapshot_s, times.first_read_s, times.second_read_s) > 0
+    cloud = open_provider(CloudSettings("lxd", wanted.endpoint))
+    assert list(cloud.resources("default", "restored")) == []

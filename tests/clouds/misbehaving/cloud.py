@@ -136,6 +136,14 @@ SETTINGS: dict[str, Any] = {
     "host_cpus": (),
     # Distances between machines: see `paths.Planted`; none: as near as this machine is to itself.
     "paths": (),
+    # CPU credits of each machine: burst and baseline in CPUs, credit in CPU seconds; None: no end.
+    "cpu_credit": None,
+    # Mean life of a spot machine until its interruption, and the shape of its Weibull distribution;
+    # 1 is a constant hazard. None: only what the fault `interruption` strikes.
+    "spot_life_s": None,
+    "spot_shape": 1.0,
+    # Factors on the spot price from moments on: (seconds since the epoch, factor).
+    "spot_factors": (),
     # Operations a second of a machine's own disk, by which it gets one; none: it is in memory.
     "disk_iops": 0,
     # The same of a volume, by its type; 0 for no limit.

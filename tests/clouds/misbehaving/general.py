@@ -92,6 +92,12 @@ def describe_instance_type_offerings(call: Call) -> dict[str, Any]:
     return {"InstanceTypeOfferings": page, **({"NextToken": token} if token else {})}
 
 
+def _factor(call: Call) -> float:
+    """The planted factor on the spot prices now."""
+    factors = [each for at, each in call.cloud.settings["spot_factors"] if at <= call.now]
+    return float(factors[-1]) if factors else 1.0
+
+
 @action("DescribeSpotPriceHistory")
 def describe_spot_price_history(call: Call) -> dict[str, Any]:
     zones = [
@@ -102,7 +108,7 @@ def describe_spot_price_history(call: Call) -> dict[str, Any]:
             "AvailabilityZone": zone,
             "InstanceType": name,
             "ProductDescription": "Linux/UNIX",
-            "SpotPrice": f"{catalogue.spot_hourly(zone, name, call.now):.6f}",
+            "SpotPrice": f"{_factor(call) * catalogue.spot_hourly(zone, name, call.now):.6f}",
             "Timestamp": call.now - call.now % 3600,
         }
         for name in call.p.get("InstanceTypes") or catalogue.TYPES

@@ -6,6 +6,7 @@ Life cycle: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-lif
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -238,6 +239,12 @@ def _misfortune(call: Call, made: Resource) -> None:
     elif made.data["spot"] and call.strikes("interruption"):
         later = call.cloud.draws.uniform(0, settings["interruption_after_s"])
         interrupt(call.cloud, made, boot + later)
+    elif made.data["spot"] and settings["spot_life_s"] is not None:
+        shape = settings["spot_shape"]
+        life = settings["spot_life_s"] / math.gamma(1 + 1 / shape)
+        later = call.cloud.draws.weibullvariate(life, shape)
+        # The life ends with the termination, of which the notice comes before.
+        interrupt(call.cloud, made, max(boot, later - settings["notice_s"]))
 
 
 def interrupt(cloud: Cloud, instance: Resource, after: float = 0.0) -> None:

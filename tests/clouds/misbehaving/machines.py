@@ -210,6 +210,7 @@ class _Machine:
         self._connected = 0
         self._booted = threading.Event()
         self._group: Path | None = None
+        self._bucket: cpu_share.CreditBucket | None = None
         self._metadata: ThreadingHTTPServer | None = None
 
     def boot(self) -> None:
@@ -245,14 +246,16 @@ class _Machine:
     def _slowed(self, pid: int) -> Path | None:
         """The CPU group of the machine, where the double's hosts differ in speed."""
         speeds = self._owner.cloud.settings["host_cpus"]
-        if not speeds:
+        credit = self._owner.cloud.settings["cpu_credit"]
+        if not speeds and not credit:
             return None
         host = int(self.instance.data["host"].rpartition("-")[2])
-        group = cpu_share.limit(
-            f"nepho-{os.getpid()}-{self.instance.id}", pid, speeds[host % len(speeds)]
-        )
+        cpus = credit["burst"] if credit else speeds[host % len(speeds)]
+        group = cpu_share.limit(f"nepho-{os.getpid()}-{self.instance.id}", pid, cpus)
         if group is None:
             raise RuntimeError("no CPU group can be made here")
+        if credit:
+            self._bucket = cpu_share.CreditBucket(group, pid, **credit)
         return group
 
     def _login_key(self) -> str:
@@ -303,6 +306,9 @@ class _Machine:
             self._metadata.shutdown()
             self._metadata.server_close()
             self._metadata = None
+        if self._bucket is not None:
+            self._bucket.end()
+            self._bucket = None
         cpu_share.release(self._group)
         self._owner.disks.end(self.instance.id)
 

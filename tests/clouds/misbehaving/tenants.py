@@ -15,10 +15,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers.ec2 import Ec2
 from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
+from nephoscope.measure.cloud.volumes import Volumes
 
 from .helpers import IMAGE_NAME
 
@@ -62,6 +64,24 @@ async def rent(rentals: Rentals, name: str) -> None:
     await rentals.remove(name)
 
 
+async def copy_volumes(rentals: Rentals, name: str) -> None:
+    """A machine, a volume of it that is attached and copied, and a volume of the copy."""
+    (group, _) = spec(name).groups
+    one = replace(spec(name), groups=(replace(group, count=1),))
+    rental = await rentals.create(one, say=lambda line: None)
+    (machine,) = rental.machines.values()
+    volumes = Volumes(rentals.calls, RentalFolder(name, rentals.root), machine)
+    provider = rentals.provider
+    source = await volumes.create(1 << 30, "gp3")
+    await rentals.calls.repeat(lambda: provider.attach(machine, source))
+    await rentals.calls.repeat(lambda: provider.detach(source))
+    snapshot = await volumes.snapshot(source, 60.0)
+    restored = await volumes.create(1 << 30, "gp3", snapshot.id)
+    for resource in (restored, snapshot, source):
+        await volumes.delete(resource)
+    await rentals.remove(name)
+
+
 def main() -> None:
     endpoint, folder, scale = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
     made = provider(endpoint, scale)
@@ -75,7 +95,9 @@ def main() -> None:
         os.close(0)
         status = 0
         try:
-            asyncio.run(rent(rentals(made, endpoint, folder), line.strip()))
+            # Those whose names begin so have volumes too.
+            work = copy_volumes if line.startswith("volumes") else rent
+            asyncio.run(work(rentals(made, endpoint, folder), line.strip()))
         except Exception as error:
             status = 1
             with (folder / "failures").open("a") as file:

@@ -31,6 +31,7 @@ from .double import Double
 
 SCALE = 30.0
 KILLS = int(os.environ.get("NEPHOSCOPE_KILLS", "40"))
+VOLUME_KILLS = KILLS // 2
 AT_ONCE = 10
 LIFETIME_S = 25.0
 
@@ -146,6 +147,51 @@ def test_nothing_is_left_of_tenants_that_were_killed(
     assert not problems, problems
     assert made["instance"] > KILLS / 2
     assert set(happened) >= {*CALLS, *REFUSALS, *MACHINES} or KILLS < 40
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_volumes_and_snapshots_whose_tenant_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot has no token here, and is made once all the same: within what the lists show."""
+    folder = tmp_path / "rentals"
+    folder.mkdir()
+    outcomes: Counter[str] = Counter()
+    with doubles.running(seed=34, scale=SCALE) as cloud:
+        for name, value in cloud.environment().items():
+            monkeypatch.setenv(name, value)
+        break_everything(cloud)
+        for fault in (*REFUSALS, *MACHINES):
+            cloud.fault(fault, rate=0.0)
+        nursery = Nursery(cloud, folder)
+        here = tenants.rentals(tenants.provider(cloud.endpoint, SCALE), cloud.endpoint, folder)
+
+        def one(number: int) -> None:
+            name = f"volumes{number}"
+            pid = nursery.start(name)
+            end = time.monotonic() + random.Random(name).uniform(3, LIFETIME_S)
+            while time.monotonic() < end and Path(f"/proc/{pid}").exists():
+                time.sleep(0.01)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                outcomes["killed"] += 1
+            while Path(f"/proc/{pid}").exists():
+                time.sleep(0.01)
+            swept(here, name)
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(one, range(VOLUME_KILLS)))
+        nursery.close()
+        seen = cloud.oracle()
+        happened, defects = cloud.faults(), cloud.defects()
+    print(f"{dict(outcomes)}; made {Counter(each['kind'] for each in seen)}; faults {happened}")  # noqa: T201
+    assert [each["id"] for each in seen if each["live"]] == []
+    assert [each["id"] for each in seen if not each["tags_at_creation"]] == []
+    made = Counter((each["kind"], each["tags"]["nephoscope-token"]) for each in seen)
+    twice = [key for key, count in made.items() if count > 1 and key[0] == "snapshot"]
+    assert twice == []
+    assert len([key for key in made if key[0] == "snapshot"]) >= VOLUME_KILLS / 3
+    assert defects == []
 
 
 def cap_of(cloud: Double, rentals: Rentals) -> float:

@@ -91,9 +91,7 @@ def volumes(cloud: Double, folder: Path, *words: str) -> subprocess.CompletedPro
 
 @pytest.mark.alone
 def test_planted_speeds_and_times_are_recovered(machines: Double, tmp_path: Path) -> None:
-    done = volumes(
-        machines, tmp_path, *WORDS, "--repetitions", "6", "--duration", "500ms", "--json"
-    )
+    done = volumes(machines, tmp_path, *WORDS, "--repetitions", "6", "--duration", "1s", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     compared = {

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.clouds import renting
+from tests.clouds.renting import Renting
 
 from nephoscope.measure.cloud.provider import CloudSettings
 
@@ -111,6 +113,20 @@ def test_two_machines_of_libvirt_are_measured(hypervisor: Hypervisor, tmp_path: 
     assert "vm-1" in said
     assert "vm-2" in said
     assert hypervisor.room.run("virsh", "-q", "list", "--all", "--name").split() == []
+    assert hypervisor.room.run("virsh", "-q", "vol-list", "default").split() == []
+
+
+def test_a_volume_of_libvirt_is_copied_and_restored(hypervisor: Hypervisor, tmp_path: Path) -> None:
+    """Its guest sees disks that are added while it runs, and has no place to mount one at."""
+    wanted = Renting(
+        "libvirt", "", str(tmp_path), "host", "1x256m", hypervisors.IMAGE, profile=hypervisor.uri
+    )
+    size = 32 << 20
+    times = asyncio.run(
+        renting.volume_restored(wanted, "restored", size, refusal="Read-only file system")
+    )
+    assert 0 < times.first_block_s < times.usable_s
+    assert min(times.attached_s, times.detached_s, times.snapshot_s, times.second_read_s) > 0
     assert hypervisor.room.run("virsh", "-q", "vol-list", "default").split() == []
 
 

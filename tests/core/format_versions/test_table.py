@@ -57,6 +57,7 @@ WRITERS = {
     "measure/cloud/intents.py": "rental; a key that ssh alone reads",
     "measure/cloud/launch.py": "read by ssh alone",
     "measure/cloud/ended_rentals.py": "rental",
+    "measure/cloud/machine_lives.py": "rental",
     "measure/lab/commands.py": "the function that the others call; input of a program",
     "measure/lab/images/build.py": "lab-image",
     "measure/lab/platforms/qemu.py": "accelerators",

@@ -29,6 +29,15 @@ MACHINE = Machine(
             {"market": "spot", "state": ResourceState.LEAVING, "problem": "no-capacity"},
             "a is interrupted by the cloud (no-capacity).",
         ),
+        (
+            {"market": "spot"},
+            {
+                "market": "spot",
+                "state": ResourceState.GONE,
+                "problem": "Client.InstanceInitiatedShutdown: Instance initiated shutdown",
+            },
+            "a is ended (Client.InstanceInitiatedShutdown: Instance initiated shutdown).",
+        ),
         ({}, {"state": ResourceState.GONE}, "a is ended."),
         ({}, None, "a is ended."),
         ({"market": "spot"}, None, "a is interrupted by the cloud."),

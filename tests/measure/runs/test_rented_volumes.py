@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 from tests.contract.toy_cloud import ToyCloud
 
@@ -157,3 +159,12 @@ def test_a_cloud_without_volumes_says_so(
     monkeypatch.setattr(cloud, "traits", traits, raising=False)
     with pytest.raises(UsageError, match=words):
         per_h(plan(TWO[:1], restore()))
+
+
+def test_the_plan_of_the_guide_is_a_plan() -> None:
+    guide = Path(__file__).parents[3] / "docs" / "how-to" / "cloud-experiments.md"
+    (text,) = re.findall(r"```yaml\n(.*?)```", guide.read_text("utf-8"), re.S)
+    values = {"name": "guide", "budget": "1h", **yaml.safe_load(text)}
+    wanted = Plan.model_validate(values, context=BY_HAND)
+    assert specs(wanted) == [("/mnt/volume-1", True), ("/mnt/old", True)]
+    checked(wanted)

@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature, Region, ReportSection
 
 CLOUD = Feature(
     "cloud",
-    needs=("census", "experiments", "platforms"),
+    needs=("census", "credits", "experiments", "platforms"),
     record=".features.cloud.distance_records:CloudDistances",
     analyse=".features.cloud.distance_matrix:analyse",
     applies=lambda data: data.manifest.plan.get("name") == "cloud-distances",

@@ -100,10 +100,14 @@ class CloudCalls:
         resources = await self.repeat(lambda: self.provider.resources(region, run))
         return [resource for resource in resources if resource.state is not ResourceState.GONE]
 
-    async def machines(self, region: str, run: str) -> Sequence[Machine]:
+    async def machines(
+        self, region: str, run: str, patience_s: float | None = None
+    ) -> Sequence[Machine]:
         """Returns the machines of a rental in a region, those that are GONE among them."""
         only = (Kind.MACHINE,)
-        resources = await self.repeat(lambda: self.provider.resources(region, run, only))
+        resources = await self.repeat(
+            lambda: self.provider.resources(region, run, only), patience_s
+        )
         return [resource for resource in resources if isinstance(resource, Machine)]
 
     async def of_kind(self, region: str, run: str, kind: Kind) -> Sequence[CloudResource]:

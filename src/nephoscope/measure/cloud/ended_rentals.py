@@ -21,7 +21,8 @@ _READ_BYTES = 64 << 20
 @dataclass(frozen=True, slots=True)
 class EndedRental:
     """A rental that was removed. began_s, ended_s: seconds since the epoch, from the first call to
-    the confirmed removal. cost: of that time by the quote; None where no price was known."""
+    the confirmed removal. cost: of that time by the quote, and by each change of a spot price from
+    then on; None where no price was known. price_changes: how many were seen."""
 
     name: str
     provider: str
@@ -30,6 +31,7 @@ class EndedRental:
     ended_s: float
     cost: float | None
     currency: str = ""
+    price_changes: int = 0
 
 
 def append(folder: RentalFolder, ended_s: float) -> None:
@@ -39,17 +41,23 @@ def append(folder: RentalFolder, ended_s: float) -> None:
         return
     quote = Quote(**known["quote"]) if known.get("quote") else None
     hours = (ended_s - known["since"]) / 3600
+    changes = [intent for intent in folder.intents() if intent.change_per_h]
+    more = sum(each.change_per_h * (ended_s - each.at_s) / 3600 for each in changes)
     line = EndedRental(
         folder.name,
         known["cloud"]["provider"],
         len(known["hosts"]),
         known["since"],
         ended_s,
-        None if quote is None else quote.cost(hours),
+        None if quote is None else quote.cost(hours) + more,
         "" if quote is None else quote.currency,
+        len(changes),
     )
     with _file(folder.path.parent).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(line)) + "\n")
+        values = asdict(line)
+        if not changes:
+            del values["price_changes"]  # Earlier versions leave out a line with it.
+        file.write(json.dumps(values) + "\n")
         file.flush()
         os.fsync(file.fileno())
 

@@ -8,6 +8,10 @@ from enum import StrEnum
 
 from nephoscope.measure.cloud.model import Machine, ResourceState
 
+_OWN_END = "Client."
+"""How EC2's reasons begin where the machine powered itself off, or its owner removed it:
+https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html"""
+
 
 class EventKind(StrEnum):
     """What can happen to a machine that nobody here asked for."""
@@ -20,6 +24,7 @@ class EventKind(StrEnum):
     MOVED = "moved to another host"
     RESIZED = "of another type"
     READDRESSED = "at another address"
+    REPRICED = "at another price"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,8 @@ def events_between(
 ) -> Iterator[MachineEvent]:
     """Yields what happened between two listings of the same machines, by their names here.
 
-    A machine that is no longer listed has ended; on the spot market it was interrupted.
+    A machine that is no longer listed has ended; on the spot market it was interrupted, unless the
+    cloud says that its own system or its owner ended it.
     """
     for name, old in before.items():
         new = after.get(name)
@@ -49,9 +55,10 @@ def events_between(
             ResourceState.FAILED,
         ):
             if old.state not in (ResourceState.GONE, ResourceState.LEAVING, ResourceState.FAILED):
-                spot = old.market == "spot"
-                kind = EventKind.INTERRUPTED if spot else EventKind.ENDED
-                yield MachineEvent(name, kind, "" if new is None else new.problem)
+                problem = "" if new is None else new.problem
+                is_interrupted = old.market == "spot" and not problem.startswith(_OWN_END)
+                kind = EventKind.INTERRUPTED if is_interrupted else EventKind.ENDED
+                yield MachineEvent(name, kind, problem)
             continue
         if old.state is ResourceState.READY and new.state in (
             ResourceState.STOPPING,

@@ -39,8 +39,9 @@ def rentals_root() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A line of the log. at_s: seconds since the epoch. what: create, made, failed, admit,
-    delete."""
+    """A line of the log. at_s: seconds since the epoch. what: create, made, failed, admit, delete;
+    of a machine also interrupted, ended (`seen_s`: when it was last listed before) and repriced
+    (`change_per_h`: of its price)."""
 
     at_s: float
     what: str
@@ -50,6 +51,8 @@ class Intent:
     count: int = 0
     ids: tuple[str, ...] = ()
     reason: str = ""
+    seen_s: float = 0.0
+    change_per_h: float = 0.0
 
 
 class RentalFolder:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from nephoscope.core.errors import UsageError
-from nephoscope.measure.cloud import ended_rentals
+from nephoscope.measure.cloud import ended_rentals, machine_lives
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.model import CloudResource
 from nephoscope.measure.cloud.rental import Rentals
@@ -82,6 +82,7 @@ async def sweep_leftovers(
     for folder in unused:
         if not swept.unlisted and folder.name not in left_runs and _is_of(folder, rentals):
             ended_rentals.append(folder, time.time())
+            machine_lives.append(folder, time.time())
             folder.remove()
     return swept
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.tasks import together, uncancelled
-from nephoscope.measure.cloud import ended_rentals, user_data
+from nephoscope.measure.cloud import ended_rentals, machine_lives, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.check import checked
-from nephoscope.measure.cloud.events import MachineEvent, events_between
+from nephoscope.measure.cloud.events import MachineEvent
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.launch import (
     Launch,
@@ -35,6 +35,12 @@ from nephoscope.measure.cloud.model import (
     ResourceState,
     SecurityGroupRequest,
     Tags,
+)
+from nephoscope.measure.cloud.observation import (
+    Observation,
+    beginning,
+    note_interruptions,
+    observe,
 )
 from nephoscope.measure.cloud.placements import in_placements
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
@@ -86,6 +92,7 @@ class Rentals:
         self.calls = CloudCalls(provider, patience_s, say)
         self.root = root
         self._held: dict[str, ExitStack] = {}
+        self._seen: dict[str, Observation] = {}
         self._quotes: dict[str, Quote] = {}
         self._prices: dict[tuple[str, str], MachinePrices | None] = {}
         self._spot_per_h: dict[tuple[str, str], float | None] = {}
@@ -174,7 +181,9 @@ class Rentals:
                 await uncancelled(self._undo(folder, error, say))
                 raise
             hosts = {name: resource.id for name, resource in rental.machines.items()}
-            folder.write({**document, "phase": UP, "hosts": hosts})
+            lives = {name: beginning(machine) for name, machine in rental.machines.items()}
+            folder.write({**document, "phase": UP, "hosts": hosts, "machines": lives})
+            self._seen[spec.name] = Observation()
             if not spec.is_kept:
                 self._held[spec.name] = stack.pop_all()
         return rental
@@ -320,25 +329,20 @@ class Rentals:
         folder = RentalFolder(name, self.root)
         self._held.pop(name, ExitStack()).close()
         with folder.holding():
+            await note_interruptions(self.calls, folder, self._seen.get(name))
+            ended_s = time.time()
             swept = await self._sweep(folder, lambda line: None)
             swept.require_clean(f"nephoscope cloud down {name}")
             ended_rentals.append(folder, time.time())
+            machine_lives.append(folder, ended_s)
             folder.remove()
         return swept
 
     async def events(self, rental: Rental) -> tuple[Rental, Sequence[MachineEvent]]:
         """Returns the rental as the cloud lists it now, and what happened to it meanwhile."""
-        names = {machine.id: name for name, machine in rental.machines.items()}
-        listed: dict[str, Machine] = {}
-        for region in sorted({machine.region for machine in rental.machines.values()}):
-            for resource in await self.calls.machines(region, rental.name):
-                if resource.id in names:
-                    listed[names[resource.id]] = resource
-        happened = tuple(events_between(rental.machines, listed))
-        machines = {
-            name: listed.get(name, replace(machine, state=ResourceState.GONE))
-            for name, machine in rental.machines.items()
-        }
+        seen = self._seen.setdefault(rental.name, Observation())
+        folder = RentalFolder(rental.name, self.root)
+        machines, happened = await observe(self.calls, folder, rental.machines, seen)
         return replace(rental, machines=machines), happened
 
     async def renew(self, rental: Rental, lease_s: float) -> dict[str, str]:

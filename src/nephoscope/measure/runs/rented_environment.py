@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from nephoscope.catalog import HOST_BOOT
@@ -61,6 +62,7 @@ class _Rented:
     events_s: float
     admitted: Mapping[str, set[str]] = field(default_factory=dict)
     boots: dict[str, str] = field(default_factory=dict)
+    events: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
 
 class RentedEnvironment(Environment):
@@ -182,6 +184,7 @@ class RentedEnvironment(Environment):
             name: {
                 **machine_document(rented.rentals.settings.provider, machine),
                 **self._prices_of(rented, name),
+                **({"events": rented.events[name]} if name in rented.events else {}),
             }
             for rented in self._rented
             for name, machine in rented.rental.machines.items()
@@ -305,6 +308,10 @@ class RentedEnvironment(Environment):
             return
         for event in events:
             self._say(str(event))
+            happened = {"at": _utc_now(), "event": str(event.kind), "detail": event.detail}
+            rented.events.setdefault(event.machine, []).append(happened)
+        if events and rented in self._rented:
+            self._run.update(rented=self._documents())
         # A machine that was stopped and started has another address, and nobody else's stays.
         with contextlib.suppress(NephoscopeError):
             await self._admit()
@@ -319,8 +326,8 @@ class RentedEnvironment(Environment):
 
     async def down(self) -> None:
         """See `Environment.down`: until a listing confirms that nothing is left."""
+        await together(*(self._report_last(rental) for rental in self._rented))
         rented, self._rented = self._rented, []
-        await together(*(self._report_last(rental) for rental in rented))
         # Whatever becomes of one cloud, the others are cleared.
         ended = await asyncio.gather(
             *(rental.rentals.remove(rental.rental.name) for rental in rented),
@@ -330,6 +337,10 @@ class RentedEnvironment(Environment):
         for failure in ended:
             if isinstance(failure, BaseException):
                 raise failure
+
+
+def _utc_now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def machine_document(provider: str, machine: Machine) -> dict[str, str]:

@@ -21,7 +21,7 @@ from nephoscope.store.engines.spark_url import CLASSIC, SparkUrl
 Result = TypeVar("Result")
 
 CONNECT_S = 5.0
-START_S = 180.0
+START_S = 300.0
 """Seconds for the first tasks: workers start a process of Java and one of Python each."""
 _SETTINGS = {
     "spark.app.name": "nephoscope",

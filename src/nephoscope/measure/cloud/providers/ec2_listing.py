@@ -85,7 +85,7 @@ def machine(entry: Mapping[str, Any], region: str, tags: Tags) -> Machine:
     state = _MACHINE_STATES[entry["State"]["Name"]]
     private = entry.get("PrivateIpAddress") or ""
     placement = entry.get("Placement", {})
-    reason = entry.get("StateReason", {}).get("Message") or entry.get("StateTransitionReason") or ""
+    reason = _reason(entry)
     return Machine(
         Kind.MACHINE,
         entry["InstanceId"],
@@ -102,6 +102,15 @@ def machine(entry: Mapping[str, Any], region: str, tags: Tags) -> Machine:
         host=placement.get("HostId", ""),
         problem="" if state in (ResourceState.PENDING, ResourceState.READY) else reason,
     )
+
+
+def _reason(entry: Mapping[str, Any]) -> str:
+    """Returns why a machine stopped or ended, in the cloud's words with its code before them."""
+    stated = entry.get("StateReason", {})
+    code, message = stated.get("Code", ""), stated.get("Message", "")
+    if code and message and not message.startswith(code):
+        return f"{code}: {message}"
+    return str(message or entry.get("StateTransitionReason") or "")
 
 
 def _machines(calls: Ec2Calls, region: str) -> Iterable[CloudResource]:

@@ -1,0 +1,91 @@
+"""`credits` of `nephoscope cloud`: does a rented type live on burst credits?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nephoscope.cli.kit import measuring, options
+from nephoscope.cli.kit.command import Excluded, command
+from nephoscope.cli.kit.documents import PREVIEW, RESULT
+from nephoscope.cli.kit.options import Count, duration, option
+from nephoscope.features.cloud.command import cloud
+from nephoscope.features.cloud.rented_options import MachineOptions
+
+if TYPE_CHECKING:
+    from nephoscope.core.model import RunResult
+
+_BEGIN_S = 300.0
+"""Time to rent and to remove, in the default of --budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CloudCreditsArguments:
+    machines: MachineOptions = options.group(MachineOptions)
+    load: str = option(
+        "--load", click.Choice(("cpu", "disk")), "Resource that is loaded.", default="cpu"
+    )
+    duration_s: float = option(
+        "--duration", duration("5 s", "24 h"), "Time of load without a pause.", default="30min"
+    )
+    pause_s: float = option(
+        "--pause", duration("0 s", "24 h"), "Pause before each time of load.", default="0s"
+    )
+    cycles: int = option(
+        "--cycles", Count(1, 100), "Times of load; from two on the refill is measured.", default=1
+    )
+    seed: int | None = options.SEED
+    budget: float | None = options.BUDGET
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+    dry_run: bool = options.DRY_RUN
+
+
+@command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
+def credits_(args: _CloudCreditsArguments) -> int:
+    """Measure burst credits: burst, baseline, size and refill.
+
+    Rents a machine of each type, loads it for --duration, again after each --pause, and removes it.
+    A credit that lasts longer than the load does not show. `nephoscope credits` analyses a file or
+    a stored run in the same way.
+    """
+    from nephoscope.features.credits.plan import CreditRequest, plan_of
+    from nephoscope.store import Store
+
+    request = CreditRequest(args.load, args.duration_s, args.pause_s, args.cycles)
+    record = args.machines.record()
+    number = len(list(record.each()))
+    plan = plan_of(
+        [record],
+        request,
+        budget=args.budget or _BEGIN_S + 1.2 * request.total_s * number,
+        seed=args.seed,
+        **args.machines.spending(),
+    )
+    return measuring.run_or_preview(
+        plan,
+        Store(args.store),
+        as_json=args.as_json,
+        fresh=True,
+        dry_run=args.dry_run,
+        lab_for="",
+        text_of=_text,
+    )
+
+
+def _text(result: RunResult) -> str:
+    from nephoscope.cli.kit import output
+    from nephoscope.features.credits.section import build
+    from nephoscope.report import terminal_output
+
+    page = build(result)
+    if page is None:
+        return "No rates over time were measured."
+    return terminal_output.render(
+        page.title, [page], colour=output.colour_wanted(), width=output.width()
+    ).rstrip("\n")

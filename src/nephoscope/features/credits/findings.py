@@ -1,0 +1,56 @@
+"""Finding that a machine is on credit: fast for a while, then at its baseline."""
+
+from __future__ import annotations
+
+from nephoscope.core import units
+from nephoscope.core.model import Finding, Severity
+from nephoscope.features.credits.records import BurstCredits, CreditSeries
+from nephoscope.stats.target_evidence import Answers, TargetEvidence, text_of
+
+
+def on_credit(case: TargetEvidence) -> Answers:
+    """Machines whose rate fell from a burst to a baseline during the run."""
+    record = case.part(BurstCredits)
+    for series in record.series if record is not None else ():
+        if series.source == case.target and series.analysis.is_on_credit:
+            yield Finding(
+                "on_credit",
+                Severity.WARNING,
+                sentence(series),
+                evidence(series),
+                "Plan with the baseline, or choose a type without credits; a pause shows whether "
+                "the rate comes back.",
+            )
+
+
+def sentence(series: CreditSeries) -> str:
+    """Returns what is said of a machine on credit."""
+    found = series.analysis
+    assert found.burst is not None
+    assert found.baseline is not None
+    assert found.knee is not None
+    share = found.baseline.value / found.burst.value
+    knee = units.format_duration(found.knee.value)
+    rates = (
+        f"{units.format_value(found.burst.value, series.unit)} until {knee}, then "
+        f"{units.format_value(found.baseline.value, series.unit)} ({100 * share:.0f} %)"
+        if series.unit != "ratio"
+        else f"after {knee} its rates are {100 * share:.0f} % of those before"
+    )
+    what = f" ({series.metric})" if series.metric else ""
+    return f"{series.source or 'This machine'} is on credit{what}: {rates}."
+
+
+def evidence(series: CreditSeries) -> tuple[str, ...]:
+    """Returns the values behind the sentence, with their intervals."""
+    found = series.analysis
+    rows = (
+        ("burst", found.burst),
+        ("baseline", found.baseline),
+        ("credit", found.credit),
+        ("refill while idle", found.refill),
+    )
+    return tuple(f"{name}: {text_of(value)}" for name, value in rows if value is not None)
+
+
+RULES = (on_credit,)

@@ -1,0 +1,76 @@
+"""The plan that loads CPU, disk or network without a pause, and again after each pause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nephoscope import catalog
+from nephoscope.core.errors import UsageError
+from nephoscope.features.credits.result import SERIES
+from nephoscope.measure.plans import Plan
+from nephoscope.measure.plans.files.load import from_values
+
+LOADS = ("cpu", "disk", "network")
+_LOAD = {"cpu": "load.cpu", "disk": "load.disk", "network": "load.net"}
+_POINTS = 600
+"""Intervals of a load's time."""
+_LEAST_NS, _MOST_NS = 100_000_000, 60_000_000_000
+_SPARE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CreditRequest:
+    """What is loaded, for how long. cycles: times of load, with a pause before each but the first.
+    peer: the other end of a network load."""
+
+    load: str = "cpu"
+    duration_s: float = 1800.0
+    pause_s: float = 0.0
+    cycles: int = 1
+    peer: str = ""
+
+    @property
+    def total_s(self) -> float:
+        """The time of all of it."""
+        return self.cycles * (self.duration_s + self.pause_s + 5.0)
+
+
+def plan_of(targets: Sequence[Any], request: CreditRequest, **more: Any) -> Plan:
+    """Returns the plan. more: further keys of it. Raises UsageError, PlanError."""
+    if request.cycles > 1 and not request.pause_s:
+        raise UsageError("Several cycles need a pause between them.", "Add --pause 10min.")
+    benchmark = _LOAD[request.load]
+    assert benchmark in SERIES
+    interval_ns = min(max(round(1e9 * request.duration_s / _POINTS), _LEAST_NS), _MOST_NS)
+    entry: dict[str, Any] = {
+        "benchmark": benchmark,
+        "params": {"duration_ns": round(1e9 * request.duration_s), "interval_ns": interval_ns},
+        "timeout": f"{request.duration_s + _SPARE_S!r}s",
+    }
+    if request.load == "network":
+        entry["peer"] = request.peer or "self"
+    before: list[dict[str, Any]] = []
+    if request.pause_s:
+        wait = {"wait_ns": round(1e9 * request.pause_s)}
+        before = [
+            {
+                "benchmark": "null",
+                "params": wait,
+                "timeout": f"{request.pause_s + _SPARE_S!r}s",
+            }
+        ]
+    values: dict[str, Any] = {
+        "name": "burst-credits",
+        "question": f"Does the {request.load} live on credits: burst, baseline, size, refill?",
+        "targets": list(targets),
+        "benchmarks": [entry],
+        "repeat": {"min": request.cycles, "max": request.cycles},
+        "warmup": 0,
+        "accept": ["throttled"],
+        "before": before,
+        "phases": {"prepare": f"{request.pause_s + _SPARE_S!r}s"},
+        **more,
+    }
+    return from_values(values, catalog.load(), lambda _: "")

@@ -1,0 +1,107 @@
+"""Burst credits of all series of rates, as a section of the report and of the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nephoscope.core import units
+from nephoscope.core.model import Estimate, RunResult, part_of
+from nephoscope.features.credits.findings import sentence
+from nephoscope.features.credits.records import BurstCredits, CreditSeries
+from nephoscope.report import figures, wording
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, items, thin
+from nephoscope.report.columns import number, table, text
+
+_ROWS = 12
+
+
+def build(result: RunResult) -> Section | None:
+    """Returns the section of a run; None for one without such series."""
+    record = part_of(result.parts, BurstCredits)
+    return None if record is None or not record.series else section(record)
+
+
+def section(record: BurstCredits) -> Section:
+    """Returns the section of all series."""
+    blocks: list[Block] = []
+    for place, series in enumerate(record.series):
+        blocks += _blocks(series, place, several=len(record.series) > 1)
+    blocks += items(list(record.notes))
+    return Section("burst_credits", "Burst credits", tuple(blocks))
+
+
+def _blocks(series: CreditSeries, place: int, *, several: bool) -> Iterator[Block]:
+    found = series.analysis
+    name = " ".join(filter(None, (series.source, series.metric)))
+    if several:
+        yield Heading(wording.clean(name or "series"))
+    if found.is_on_credit:
+        yield Sentence(wording.clean(sentence(series)), lead=True)
+        yield table(
+            _rows(series),
+            text("quantity", lambda row: row[0]),
+            number("value", lambda row: row[1]),
+            number("interval", lambda row: row[2]),
+            number("n", lambda row: row[3]),
+        )
+    else:
+        subject = {
+            "steady": "The rate is steady.",
+            "varies": "The rate varies, and no credit shows.",
+            "cannot be told": "Whether it is on credit cannot be told.",
+        }[found.verdict]
+        yield Sentence(f"{subject} {found.reason}", lead=True)
+    if series.at_s and found.verdict != "steady":
+        yield _chart(series, place)
+    seen = f"{found.points:,} rates under load in {units.format_duration(found.span_s)}."
+    left_out = [f"Not used: {count} {reason}." for reason, count in series.left_out.items()]
+    yield from items([seen, *found.notes, *left_out])
+
+
+def _rows(series: CreditSeries) -> Iterator[tuple[str, str, str, str]]:
+    found = series.analysis
+    for name, value in (
+        ("burst", found.burst),
+        ("baseline", found.baseline),
+        ("credit used up at", found.knee),
+        ("full load that it lasted", found.drain),
+        ("credit", found.credit),
+        ("refill while idle", found.refill),
+    ):
+        if value is None:
+            yield name, "unknown", "none", "0"
+        else:
+            yield name, *_cells(value)
+
+
+def _cells(value: Estimate) -> tuple[str, str, str]:
+    """Returns value, interval and n as text; times as people write them."""
+    if value.unit == "s":
+        if value.low is None or value.high is None:
+            return units.format_duration(value.value), "none", str(value.n)
+        ends = ", ".join(units.format_duration(max(0.0, end)) for end in (value.low, value.high))
+        return units.format_duration(value.value), f"[{ends}]", str(value.n)
+    if value.low is None or value.high is None:
+        return units.format_value(value.value, value.unit), "none", str(value.n)
+    digits = units.interval_digits(value.value, value.low, value.high)
+    low, high = (units.format_value(end, value.unit, digits) for end in (value.low, value.high))
+    return units.format_value(value.value, value.unit, digits), f"[{low}, {high}]", str(value.n)
+
+
+def _chart(series: CreditSeries, place: int) -> Chart:
+    found = series.analysis
+    curves = [figures.Curve("rate", tuple(1e9 * at for at in series.at_s), series.rates)]
+    ends = (1e9 * series.at_s[0], 1e9 * series.at_s[-1])
+    if found.baseline is not None and found.burst is not None:
+        for name, value in (("burst", found.burst.value), ("baseline", found.baseline.value)):
+            curves.append(figures.Curve(name, ends, (value, value)))
+    figure = figures.lines(
+        curves, figures.Axis("time", "ns"), figures.Axis("rate", series.unit, from_zero=True)
+    )
+    points = list(zip(series.at_s, series.rates, strict=True))
+    rows = table(
+        thin(points, _ROWS),
+        number("time", lambda point: units.format_duration(point[0] - series.at_s[0])),
+        number("rate", lambda point: units.format_value(point[1], series.unit)),
+    )
+    return Chart(f"burst-credits-{place}", "Rate over time", figure, rows)

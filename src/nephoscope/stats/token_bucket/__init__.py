@@ -1,0 +1,1 @@
+"""Token buckets behind a series of rates: burst, baseline, credit, knee and refill."""
