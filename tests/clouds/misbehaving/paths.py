@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -51,18 +52,14 @@ class Paths:
         self._control = str(Path(self._folder.name) / "socket")
         devices = [f"nt-{os.getpid()}-{port}" for port in range(PORTS + 1)]
         config = {"ports": [{"name": name} for name in devices], "socket": self._control}
-        self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", str(find_launcher()), "line", "--config", "-"],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(config).encode() + b"\n")
-        self._process.stdin.flush()
+        self._process: Any = None
+        # A child dies with the thread that started it, and requests have threads of their own.
+        threading.Thread(target=self._run, args=(config,), daemon=True).start()
         until = time.monotonic() + 20
         while not Path(self._control).exists() or not all(
             Path(f"/sys/class/net/{name}").exists() for name in devices
         ):
-            if time.monotonic() > until or self._process.poll() is not None:
+            if time.monotonic() > until:
                 raise RuntimeError("the delay line did not start")
             time.sleep(0.02)
         for port, name in enumerate(devices):
@@ -72,6 +69,15 @@ class Paths:
             master = self.bridge_of(port) if port else bridge
             ip("link", "set", "dev", name, "gso_max_segs", "1", "master", master)
             ip("link", "set", "dev", name, "up")
+
+    def _run(self, config: dict[str, Any]) -> None:
+        self._process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", str(find_launcher()), "line", "--config", "-"],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        self._process.stdin.write(json.dumps(config).encode() + b"\n")
+        self._process.stdin.flush()
+        self._process.wait()
 
     @staticmethod
     def bridge_of(port: int) -> str:
@@ -131,8 +137,9 @@ class Paths:
             raise RuntimeError(answer.decode(errors="replace"))
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait(10)
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
         for port in range(1, PORTS + 1):
             with contextlib.suppress(subprocess.CalledProcessError):
                 ip("link", "delete", self.bridge_of(port))

@@ -12,7 +12,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 
 import pytest
 from tests.measure.targets.test_child import alive, gone
@@ -21,6 +22,7 @@ from tests.tools import located, needs
 
 from nephoscope.core.errors import TargetError
 from nephoscope.measure.targets.kinds.ssh import SshRecord as Record
+from nephoscope.measure.targets.ssh.route import Hop, SshRoute
 from nephoscope.measure.targets.ssh.target import SshTarget
 
 pytestmark = needs_it
@@ -546,3 +548,25 @@ def fingerprint(key: Path, prefix: str = "") -> str:
         ["ssh-keygen", "-l", "-f", f"{key}.pub"], check=True, capture_output=True, text=True
     )
     return prefix + told.stdout.split()[1]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "address"),
+    [("r/east", "r/east", "10.0.0.4"), ("r/east", "r/west", "192.0.2.9"), ("", "", "192.0.2.9")],
+)
+def test_hosts_of_one_inner_network_meet_at_their_own_addresses(
+    own: str, others: str, address: str
+) -> None:
+    server, client = (
+        SshTarget(name, SshRoute(Hop("192.0.2.9")), inner_network=network)
+        for name, network in (("s", own), ("c", others))
+    )
+    connection: Any = SimpleNamespace(get_extra_info=lambda what: ("192.0.2.9", 22))
+    server._ssh._reached = cast(Any, SimpleNamespace(connection=connection, through=()))
+    server._ssh.own_address = "10.0.0.4"
+    endpoint = server.endpoint(client)
+    assert (endpoint.bind, endpoint.address) == ("10.0.0.4", address)
+    # A connection that has ended has no far side any more.
+    connection.get_extra_info = lambda what: None
+    with pytest.raises(TargetError):
+        server.endpoint(client)

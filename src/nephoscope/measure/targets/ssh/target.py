@@ -73,7 +73,10 @@ class SshChannel(ShellChannel):
             raise connection_lost(self.name)
         address = self.own_address
         if not self._reached.through:
-            address = str(self._reached.connection.get_extra_info("peername")[0]).partition("%")[0]
+            peer = self._reached.connection.get_extra_info("peername")
+            if peer is None:  # The connection has ended since.
+                raise connection_lost(self.name)
+            address = str(peer[0]).partition("%")[0]
         return Endpoint(self.own_address.partition("%")[0], address)
 
     def known(self) -> dict[str, object]:
