@@ -45,6 +45,10 @@ CELLS: dict[str, list[str]] = {
     "cloud pick": [
         "hosts --profile FOLDER/no.ini --region all --type t --image i --hours 1 --census RUN"
     ],
+    "cloud where": [
+        "RUN --data 1GB@a --compute 1h@a",
+        "RUN --data 1GB --compute 1h@a --json",
+    ],
     "fleet": ["--run RUN"],
     "credits": ["--run RUN"],
     "export": ["RUN"],

@@ -24,7 +24,8 @@ from nephoscope.measure.cloud.leftovers import SweepScope, sweep_leftovers
 from nephoscope.measure.cloud.model import MachineRequest, Tags
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
-from nephoscope.measure.cloud.rental import Rentals, own_name
+from nephoscope.measure.cloud.rental import Rentals
+from nephoscope.measure.cloud.rental_state import own_name
 from nephoscope.measure.cloud.restores import RestoreTimes
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec, VolumeSpec
 from nephoscope.measure.runs import rented_volumes

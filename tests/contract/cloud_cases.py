@@ -24,6 +24,8 @@ TESTS = (
     "impossible",
     "key_pair",
     "firewall",
+    "admission",
+    "placement_group",
     "volume",
     "snapshot",
     "restore",
@@ -79,13 +81,17 @@ class CloudLine:
 _NOT_OF_LIBVIRT = {
     "key_pair": "libvirt has no key pairs: keys go into the user data",
     "firewall": "libvirt has no security groups",
+    "admission": "libvirt has no security groups",
     "wrong_credentials": "a socket of this machine asks for none",
+    "placement_group": "one host runs all machines",
     "paging": "libvirt lists everything at once",
 }
 
 _LIBCLOUD = {
     "key_pair": "the login is in the user data",
     "firewall": "the account's own network is used",
+    "admission": "the account's own network is used",
+    "placement_group": "only machines are made over Libcloud",
     "volume": "only machines are made over Libcloud",
     "snapshot": "only machines are made over Libcloud",
     "restore": "only machines are made over Libcloud",
@@ -98,6 +104,8 @@ CLOUDS: dict[str, CloudLine] = {
     "toy": CloudLine(
         not_exercised={
             "firewall": "the toy has no networks",
+            "admission": "the toy has no networks",
+            "placement_group": "the toy has one host",
             "wrong_credentials": "the toy asks for none",
             "no_answer": "the toy is a folder",
             "paging": "the toy lists everything at once",
@@ -125,6 +133,7 @@ CLOUDS: dict[str, CloudLine] = {
         not_exercised={
             "volume": "the real cloud runs without its block storage service",
             "snapshot": "the real cloud runs without its block storage service",
+            "placement_group": "the EC2 API of OpenStack has none",
             "restore": "the real cloud runs without its block storage service",
             "paging": "the EC2 API of OpenStack asks nova for its pages itself",
         },
@@ -142,6 +151,8 @@ CLOUDS: dict[str, CloudLine] = {
         not_exercised={
             "key_pair": "existing hosts have their own logins",
             "firewall": "existing hosts have their own networks",
+            "admission": "existing hosts have their own networks",
+            "placement_group": "existing hosts lie where they are",
             "volume": "no volume is attached to existing hosts",
             "snapshot": "no volume is attached to existing hosts",
             "restore": "no volume is attached to existing hosts",
@@ -158,6 +169,8 @@ CLOUDS: dict[str, CloudLine] = {
         not_exercised={
             "key_pair": "programs are started by the API, so that nobody logs in",
             "firewall": "nothing on the network has to reach a pod",
+            "admission": "nothing on the network has to reach a pod",
+            "placement_group": "nothing is asked of the scheduler of pods",
             "volume": "a pod that runs takes no volume",
             "snapshot": "a pod has no disk of its own",
             "restore": "a pod has no disk of its own",
@@ -173,6 +186,8 @@ CLOUDS: dict[str, CloudLine] = {
         not_exercised={
             "key_pair": "programs are started by the API, so that nobody logs in",
             "firewall": "nothing on the network has to reach an instance",
+            "admission": "nothing on the network has to reach an instance",
+            "placement_group": "the server chooses among its members itself",
             "paging": "the API lists everything at once",
             "wrong_credentials": "the socket knows its user by the kernel; a server on the "
             "network would need a second machine to be refused",

@@ -23,6 +23,7 @@ from nephoscope.measure.cloud.model import (
     Kind,
     Machine,
     MachineRequest,
+    PlacementGroupRequest,
     ResourceState,
     SecurityGroupRequest,
     SnapshotRequest,
@@ -261,6 +262,34 @@ def test_firewall(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert cloud.resources(case.region, tags.run) == [] or not listed(
         cloud, case, tags, Kind.SECURITY_GROUP
     )
+    cloud.delete(made)
+
+
+def test_admission(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """Addresses elsewhere, said again and replaced; what it means is measured on the double."""
+    (made,) = cloud.create(
+        SecurityGroupRequest(case.region, tags, "192.0.2.7/32", network=case.network)
+    )
+    for sources in (["192.0.2.9", "2001:db8::9"], ["192.0.2.9", "2001:db8::9"], ["192.0.2.10"], []):
+        cloud.admit(made, sources)
+    (found,) = listed(cloud, case, tags, Kind.SECURITY_GROUP)
+    assert (found.id, found.state) == (made.id, ResourceState.READY)
+    clear(cloud, case, tags)
+    assert listed(cloud, case, tags, Kind.SECURITY_GROUP) == []
+
+
+def test_placement_group(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """Made once for each token, and removed after the machine in it."""
+    request = PlacementGroupRequest(case.region, tags, "spread")
+    assert "spread" in cloud.traits.placements
+    (made,) = cloud.create(request)
+    assert [one.id for one in cloud.create(request)] == [made.id]
+    (found,) = listed(cloud, case, tags, Kind.PLACEMENT_GROUP)
+    assert (found.id, found.tags.run) == (made.id, tags.run)
+    cloud.create(replace(request_of(case, cloud, tags), placement_group=made.id))
+    until_state(cloud, case, tags, ResourceState.READY)
+    clear(cloud, case, tags)
+    assert listed(cloud, case, tags, Kind.PLACEMENT_GROUP) == []
     cloud.delete(made)
 
 

@@ -33,7 +33,13 @@ from nephoscope.measure.cloud.model import (
     StoragePrices,
     Tags,
 )
-from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
+from nephoscope.measure.cloud.provider import (
+    Cause,
+    CloudError,
+    CloudSettings,
+    CloudTraits,
+    WithoutFirewalls,
+)
 from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 
@@ -41,7 +47,7 @@ REGIONS = ("east", "west")
 SETTINGS = CloudSettings("toy")
 
 
-class ToyCloud:
+class ToyCloud(WithoutFirewalls):
     """See `Provider`. fail: share of the calls that fail, half of them after they took effect."""
 
     traits: ClassVar[CloudTraits] = CloudTraits(

@@ -51,6 +51,8 @@ VOLUME_TYPES = {
 
 SNAPSHOT_GIB_MONTH, ADDRESS_H, BALANCER_H = 0.05, 0.005, 0.0225
 MONTH_H = 730.0
+EGRESS_GIB = (0.09, 0.085, 0.07, 0.05)
+"""Dollars for a GiB to the Internet, tier by tier."""
 
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-on-demand-instances.html#ec2-on-demand-instances-limits
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-spot-limits.html
@@ -67,6 +69,15 @@ QUOTAS = {
 
 def image_id(region: str, name: str) -> str:
     return "ami-" + hashlib.sha256(f"{region}{name}".encode()).hexdigest()[:17]
+
+
+def strategies(type_name: str) -> tuple[str, ...]:
+    """Of placement groups in which a type can be: "Current generation instances, except for
+    burstable performance instances", in cluster groups:
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-strategies.html
+    """
+    is_slow = type_name.startswith("t") or type_name in OLD_TYPES
+    return ("partition", "spread") if is_slow else ("cluster", "partition", "spread")
 
 
 def offered(region: str, type_name: str) -> bool:

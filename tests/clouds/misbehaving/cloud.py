@@ -142,6 +142,8 @@ SETTINGS: dict[str, Any] = {
     "spot_shape": 1.0,
     # Factors on the spot price from moments on: (seconds since the epoch, factor).
     "spot_factors": (),
+    # Distances between machines: see `paths.Planted`; none: as near as this machine is to itself.
+    "paths": (),
     # Operations a second of a machine's own disk, by which it gets one; none: it is in memory.
     "disk_iops": 0,
     # The same of a volume, by its type; 0 for no limit.
@@ -151,7 +153,7 @@ SETTINGS: dict[str, Any] = {
     # Bytes a second of a volume from a snapshot until `lazy_bytes` of it were read; 0: no limit.
     "lazy_bytes_per_s": 0,
     "lazy_bytes": 0,
-    # Types that the price list lacks.
+    # Types that the price list lacks; "egress" for traffic.
     "unpriced": (),
     "bucket_size": None,
     "bucket_per_s": 20.0,

@@ -46,6 +46,14 @@ class Control:
 
             self.cloud.machines = Machines(self.cloud)
 
+    def bridge(self) -> str:
+        """The network of the machines, which another double can join."""
+        return str(self.cloud.machines.bridge)
+
+    def join(self, bridge: str) -> None:
+        """See `Machines.join`."""
+        self.cloud.machines.join(bridge)
+
     def advance(self, seconds: float) -> float:
         """Moves the clock; returns the new time."""
         self.cloud.clock.advance(seconds)

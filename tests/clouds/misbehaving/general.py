@@ -73,6 +73,7 @@ def describe_instance_types(call: Call) -> dict[str, Any]:
             "VCpuInfo": {"DefaultVCpus": catalogue.TYPES[name][0]},
             "MemoryInfo": {"SizeInMiB": catalogue.TYPES[name][1]},
             "SupportedUsageClasses": ["on-demand", "spot"],
+            "PlacementGroupInfo": {"SupportedStrategies": list(catalogue.strategies(name))},
         }
         for name in page
     ]
@@ -195,6 +196,9 @@ def get_products(call: Call) -> dict[str, Any]:
     products: list[str] = []
     if region in catalogue.REGIONS and asked.get("group") == "VPCPublicIPv4Address":
         products = [_product(asked, catalogue.ADDRESS_H, "Hrs")]
+    elif asked.get("fromRegionCode") in catalogue.REGIONS:
+        tiers = () if "egress" in call.cloud.settings["unpriced"] else catalogue.EGRESS_GIB
+        products = [_product(asked, price, "GB") for price in tiers]
     elif region in catalogue.REGIONS and family == "Storage":
         kind = catalogue.VOLUME_TYPES.get(asked.get("volumeApiName", ""))
         products = [_product(asked, kind[2], "GB-Mo")] if kind else []

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from . import catalogue
+from . import catalogue, placements
 from .calls import Call, action, described, named, once, tag_list, tags_for
 from .cloud import Cloud, Resource, holds_host
 from .errors import ApiError
@@ -58,10 +58,9 @@ def _launch(call: Call) -> list[str]:
         raise ApiError("InvalidParameterValue", f"Invalid value '{type_name}' for InstanceType.")
     key = named(call, "key-pair", p["KeyName"], call.at) if p.get("KeyName") else None
     groups = [call.find("security-group", id) for id in p.get("SecurityGroupIds", ())]
-    if placement := p.get("Placement", {}).get("GroupName"):
-        named(call, "placement-group", placement, call.at)
     spot = p.get("InstanceMarketOptions", {}).get("MarketType") == "spot"
     zone = _zone(call, type_name, least)
+    placements.check(call, type_name, zone, least)
     count = _granted(call, type_name, zone, least, most, spot)
     if len(base64.b64decode(p.get("UserData", ""))) > 16384:
         # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-add-user-data.html
@@ -522,22 +521,3 @@ def get_console_output(call: Call) -> dict[str, Any]:
         text = call.cloud.machines.console(each) or text
     shown_text = base64.b64encode(text.encode()[-65536:]).decode()
     return {"InstanceId": each.id, "Timestamp": call.now, "Output": shown_text}
-
-
-@action("CreatePlacementGroup")
-def create_placement_group(call: Call) -> dict[str, Any]:
-    name = _required(call.p, "GroupName")
-    if any(each.data["name"] == name for each in call.all("placement-group", call.now)):
-        raise ApiError(
-            "InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists."
-        )
-    call.cloud.add(
-        "placement-group", call.region, tags=tags_for(call, "placement-group"), name=name
-    )
-    return {}
-
-
-@action("DeletePlacementGroup")
-def delete_placement_group(call: Call) -> dict[str, Any]:
-    named(call, "placement-group", _required(call.p, "GroupName"), call.at).gone = call.now
-    return {}

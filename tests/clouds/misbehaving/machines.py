@@ -1,7 +1,9 @@
 """Instances as real machines: a network, process and mount namespace each, with an ssh server.
 
 The root of a machine is this machine's, below an overlay in memory: nothing that happens inside is
-seen outside. All machines of a double are on one bridge; nothing outside is reached.
+seen outside. All machines of a double are on one bridge; nothing outside is reached. A machine has
+a private address, which those of its region reach, and a public one, which is translated; security
+groups are enforced, and distances are planted where a test sets some.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from . import cpu_share
+from . import catalogue, cpu_share, firewall
 from .cloud import Cloud, Resource
 from .disks import Disks, detach_all
 from .metadata import Metadata
+from .paths import Paths
+from .paths import ip as _ip
 
 BOOT = Path(__file__).with_name("boot.sh")
 _CLONE_NEWNET = 0x40000000
@@ -33,10 +37,6 @@ _MEMORY = "/dev/shm"
 _PREFIX = "nephoscope-cloud-"
 
 _METADATA = "169.254.169.254"
-
-
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
 class Machines:
@@ -53,6 +53,8 @@ class Machines:
         self._timers: list[threading.Timer] = []
         self.bridge, self._network = _new_bridge()
         self._hosts = 1
+        self._paths: Paths | None = None
+        self._filters = threading.Lock()
 
     def start(self, instance: Resource) -> None:
         """The first start gives it an address; user data runs then only."""
@@ -61,14 +63,18 @@ class Machines:
                 self._hosts += 1
                 if self._hosts > 250:
                     raise RuntimeError("a double has at most 249 machines")
-                address = f"{self._network}.{self._hosts}"
-                instance.data["private"] = address
+                region = list(catalogue.REGIONS).index(instance.region)
+                own = self._network.rpartition(".")[2]
+                instance.data["public"] = f"{self._network}.{self._hosts}"
+                instance.data["private"] = f"10.{own}.{region}.{self._hosts}"
                 self._disks[instance.id] = self._folder / instance.id
                 self._disks[instance.id].mkdir()
-            # It keeps its address, unlike the records: what is here is one network without
-            # public addresses.
-            address = instance.data["address"] = instance.data["private"]
-            machine = _Machine(self, instance, address, self._disks[instance.id])
+            # It keeps its address, unlike the records: there are few of them here.
+            instance.data["address"] = instance.data["public"]
+            if self.cloud.settings["paths"] and self._paths is None:
+                self._paths = Paths(self.cloud, self.bridge)
+            bridge = self._paths.bridge_for(instance) if self._paths else self.bridge
+            machine = _Machine(self, instance, bridge, self._disks[instance.id])
             self._running[instance.id] = machine
         threading.Thread(target=self._live, args=(machine,), daemon=True).start()
 
@@ -81,6 +87,8 @@ class Machines:
             again = machine.reason() == "reboot" and not machine.ended
         with self._lock:
             self._running.pop(machine.instance.id, None)
+            if self._paths is not None:
+                self._paths.release(machine.instance)
         if not machine.ended:
             self._powered_off(machine.instance)
 
@@ -126,6 +134,24 @@ class Machines:
         with self.cloud.lock:
             return self._metadata.answer(instance, method, path, headers)
 
+    def filter_of(self, instance: Resource) -> str:
+        """What the security groups of a machine let in."""
+        return firewall.text(self.cloud, instance, f"{self._network}.1")
+
+    def enforce(self) -> None:
+        """Gives every machine the packet filter that its groups have now."""
+        with self._filters:
+            for machine in list(self._running.values()):
+                machine.enforce()
+
+    def join(self, bridge: str) -> None:
+        """Connects this cloud's machines with those of another double, by their public
+        addresses."""
+        ours, theirs = f"nj-{os.getpid()}", f"nk-{os.getpid()}"
+        _ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
+        _ip("link", "set", ours, "master", self.bridge, "up")
+        _ip("link", "set", theirs, "master", bridge, "up")
+
     def is_silent(self) -> bool:
         return self.cloud.faults.strikes("silent", "")
 
@@ -137,9 +163,12 @@ class Machines:
         for machine in list(self._running.values()):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 machine.process.wait(10)
+        for link in (f"nj-{os.getpid()}", self.bridge):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                _ip("link", "delete", link)
+        if self._paths is not None:
+            self._paths.close()
         self.disks.close()
-        with contextlib.suppress(subprocess.CalledProcessError):
-            _ip("link", "delete", self.bridge)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -150,33 +179,35 @@ def _new_bridge() -> tuple[str, str]:
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
             detach_all(folder)
             shutil.rmtree(folder, ignore_errors=True)
-    for link in Path("/sys/class/net").glob("nepho-*"):
-        owner = link.name.removeprefix("nepho-")
+    links = [link for kind in ("nepho", "nb") for link in Path("/sys/class/net").glob(f"{kind}-*")]
+    for link in links:
+        owner = link.name.split("-")[1]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
             with contextlib.suppress(subprocess.CalledProcessError):
                 _ip("link", "delete", link.name)
     name = f"nepho-{os.getpid()}"
     used = subprocess.run(["ip", "-4", "route"], capture_output=True, text=True).stdout
-    first = os.getpid() % 200
-    network = next(
-        made
-        for step in range(200)
-        if f"{(made := f'10.213.{(first + step) % 200 + 20}')}." not in used
-    )
+    # 213 would make private addresses out of public ones.
+    free = [number for number in range(20, 213) if f"10.213.{number}." not in used]
+    network = f"10.213.{free[os.getpid() % len(free)]}"
     _ip("link", "add", name, "type", "bridge")
     _ip("address", "add", f"{network}.1/24", "dev", name)
     _ip("link", "set", name, "up")
+    # Joined to another double's bridge, it must not answer for that one's address.
+    Path(f"/proc/sys/net/ipv4/conf/{name}/arp_ignore").write_text("1")
     return name, network
 
 
 class _Machine:
     """One machine from its start to its end."""
 
-    def __init__(self, owner: Machines, instance: Resource, address: str, disk: Path) -> None:
+    def __init__(self, owner: Machines, instance: Resource, bridge: str, disk: Path) -> None:
         self._owner = owner
-        self.instance, self.address, self.disk = instance, address, disk
+        self._bridge, self._filter = bridge, ""
+        self.instance, self.address, self.disk = instance, str(instance.data["address"]), disk
         self.ended = False
         self.process: Any = None
+        self._connected = 0
         self._booted = threading.Event()
         self._group: Path | None = None
         self._bucket: cpu_share.CreditBucket | None = None
@@ -184,6 +215,7 @@ class _Machine:
 
     def boot(self) -> None:
         """Starts its first process, which waits until the network is there."""
+        self._connected, self._filter = 0, ""
         data = self.instance.data
         (self.disk / "user-data").write_bytes(base64.b64decode(data["user_data"]))
         (self.disk / "reason").write_text("")
@@ -244,15 +276,28 @@ class _Machine:
         with contextlib.suppress(subprocess.CalledProcessError):
             _ip("link", "delete", cable)
         _ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
-        _ip("link", "set", cable, "master", self._owner.bridge, "up")
+        _ip("link", "set", cable, "master", self._bridge, "up")
         for words in (
             ("link", "set", "lo", "up"),
             ("address", "add", f"{_METADATA}/32", "dev", "lo"),
-            ("address", "add", f"{self.address}/24", "dev", "eth0"),
+            ("address", "add", f"{self.instance.data['private']}/24", "dev", "eth0"),
+            # All clouds here share the network of public addresses.
+            ("address", "add", f"{self.address}/16", "dev", "eth0"),
             ("link", "set", "eth0", "up"),
         ):
             subprocess.run(["nsenter", f"--net={inside}", "ip", *words], check=True)
         self._metadata = _serve_metadata(inside, self._owner, self.instance.id)
+        self._connected = pid
+        # The groups of others may let in their members, of which this is one now.
+        self._owner.enforce()
+
+    def enforce(self) -> None:
+        """Gives it the packet filter of its groups, where that has changed."""
+        wanted = self._owner.filter_of(self.instance)
+        if self._connected and wanted != self._filter:
+            with contextlib.suppress(subprocess.CalledProcessError):  # It has ended meanwhile.
+                firewall.apply(self._connected, wanted)
+                self._filter = wanted
 
     def wait(self) -> None:
         """Until it is off."""

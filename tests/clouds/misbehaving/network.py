@@ -151,33 +151,59 @@ def create_security_group(call: Call) -> dict[str, Any]:
 @action("AuthorizeSecurityGroupIngress")
 def authorize_security_group_ingress(call: Call) -> dict[str, Any]:
     group = call.find("security-group", call.p["GroupId"])
-    rules = []
-    for each in call.p.get("IpPermissions", ()):
-        for source in each.get("IpRanges", ()):
-            try:
-                ipaddress.ip_network(source["CidrIp"])
-            except ValueError:
-                raise ApiError(
-                    "InvalidParameterValue", f"CIDR block {source['CidrIp']} is malformed"
-                ) from None
-            rules.append(
-                [each["IpProtocol"], each.get("FromPort"), each.get("ToPort"), source["CidrIp"]]
-            )
-        for source in each.get("UserIdGroupPairs", ()):
-            rules.append(
-                [each["IpProtocol"], each.get("FromPort"), each.get("ToPort"), source["GroupId"]]
-            )
+    rules = _rules(call)
     for rule in rules:
         if rule in group.data["rules"]:
             raise ApiError("InvalidPermission.Duplicate", "the specified rule already exists")
     group.data["rules"] += rules
+    group.data.setdefault("rule_tags", []).append(tags_for(call, "security-group-rule"))
+    _enforce(call)
     return {"Return": True}
 
 
+@action("RevokeSecurityGroupIngress")
+def revoke_security_group_ingress(call: Call) -> dict[str, Any]:
+    group = call.find("security-group", call.p["GroupId"])
+    for rule in _rules(call):
+        if rule not in group.data["rules"]:
+            raise ApiError("InvalidPermission.NotFound", "The specified rule does not exist")
+        group.data["rules"].remove(rule)
+    _enforce(call)
+    return {"Return": True}
+
+
+def _rules(call: Call) -> list[list[Any]]:
+    rules = []
+    for each in call.p.get("IpPermissions", ()):
+        ends = [each["IpProtocol"], each.get("FromPort"), each.get("ToPort")]
+        for kind, key in _SOURCES.items():
+            for source in each.get(kind, ()):
+                if key != "GroupId":
+                    _need_network(source[key])
+                rules.append([*ends, source[key]])
+    return rules
+
+
+_SOURCES = {"IpRanges": "CidrIp", "Ipv6Ranges": "CidrIpv6", "UserIdGroupPairs": "GroupId"}
+
+
+def _need_network(text: str) -> None:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        raise ApiError("InvalidParameterValue", f"CIDR block {text} is malformed") from None
+
+
+def _enforce(call: Call) -> None:
+    if call.cloud.machines is not None:
+        call.cloud.machines.enforce()
+
+
 def _source(source: str) -> dict[str, Any]:
+    kind = "Ipv6Ranges" if ":" in source else "IpRanges"
     if source.startswith("sg-"):
-        return {"UserIdGroupPairs": [{"GroupId": source}]}
-    return {"IpRanges": [{"CidrIp": source}]}
+        kind = "UserIdGroupPairs"
+    return {kind: [{_SOURCES[kind]: source}]}
 
 
 @action("DescribeSecurityGroups")

@@ -24,6 +24,8 @@ CREATED = {
     "CreateImage": ("image", "snapshot"),
     "ImportKeyPair": ("key-pair",),
     "CreateSecurityGroup": ("security-group",),
+    "AuthorizeSecurityGroupIngress": ("security-group-rule",),
+    "CreatePlacementGroup": ("placement-group",),
     "AllocateAddress": ("elastic-ip",),
     "CreateLaunchTemplate": ("launch-template",),
 }
@@ -79,6 +81,10 @@ def _targets(service: str, call: Call) -> Iterator[Target]:
         yield "*", {}
     elif service == "elasticloadbalancing":
         yield from _balancers(call)
+    elif call.action == "DeletePlacementGroup":
+        for each in call.all("placement-group", call.now):
+            if each.data["name"] == call.p.get("GroupName"):
+                yield _existing(call, each, each.kind, each.data["name"])
     elif call.action == "DeleteKeyPair":
         yield from _key_pairs(call, call.p.get("KeyName", ""))
     else:
@@ -126,6 +132,8 @@ def _named(call: Call) -> Iterator[Target]:
 
 def _launched_from(call: Call) -> Iterator[Target]:
     yield _arn(call, "subnet", "subnet-0default"), {}
+    if group := call.p.get("Placement", {}).get("GroupName"):
+        yield _arn(call, "placement-group", group), {}
     if name := call.p.get("KeyName"):
         yield from _key_pairs(call, name)
     if call.p.get("InstanceMarketOptions", {}).get("MarketType") == "spot":

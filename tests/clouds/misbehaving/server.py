@@ -15,7 +15,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from . import balancers, catalogue, general, instances, network, storage, wire  # noqa: F401  (they enter actions)
+from . import balancers, catalogue, general, instances, network, placements, storage, wire  # noqa: F401  (they enter actions)
 from .calls import ACTIONS, Call
 from .control import Control
 from .errors import ApiError, Dropped

@@ -47,10 +47,10 @@ def rentals(made: Ec2, endpoint: str, folder: Path) -> Rentals:
 
 
 def spec(name: str) -> RentalSpec:
-    """Three machines in two regions, some of them on the spot market."""
+    """Three machines in two regions, some of them on the spot market, one in a placement group."""
     east, west = (MachineGroup(host, region, "t3.micro", IMAGE_NAME) for host, region in
                   zip(("a", "b"), REGIONS, strict=True))  # fmt: skip
-    groups = (replace(east, count=2, at_least=1), replace(west, market="spot"))
+    groups = (replace(east, count=2, at_least=1), replace(west, market="spot", placement="spread"))
     return RentalSpec(
         name, groups, HOURS, owner="tests", login_from="203.0.113.7/32", contact=False,
         accept_unknown_price=True,

@@ -20,9 +20,8 @@ from nephoscope.measure.runs import rented_environment, runner
 from nephoscope.measure.runs.rented_environment import (
     RentedEnvironment,
     price_of,
-    rental_name,
-    rental_specs,
 )
+from nephoscope.measure.runs.rented_specs import rental_name, rental_specs
 from nephoscope.measure.runs.schedule import cells
 from nephoscope.store import Store, query
 
@@ -104,7 +103,8 @@ def test_clouds_are_priced_together(cloud: ToyCloud, tmp_path: Path) -> None:
     other = {"name": "b", "count": 8, "profile": "second"}
     # 8 machines at 1 USD an hour for 20 minutes are 2.67 USD; 16 are above the limit.
     asyncio.run(price_of(plan(one)))
-    quote, hours = asyncio.run(price_of(plan(one, other)))
+    price = asyncio.run(price_of(plan(one, other)))
+    quote, hours = price.quote, price.hours
     assert quote is not None
     assert quote.cost(hours) == pytest.approx(16 * 1200 / 3600)
     with pytest.raises(UsageError, match=r"costs up to 5\.33 USD"):
@@ -132,7 +132,8 @@ def test_what_must_not_be_rented_is_one_sentence(
 
 
 def test_a_price_of_the_users_own_stands_before_the_list(cloud: ToyCloud) -> None:
-    quote, hours = asyncio.run(price_of(plan({"name": "vm", "per_hour": 0.25, "count": 2})))
+    price = asyncio.run(price_of(plan({"name": "vm", "per_hour": 0.25, "count": 2})))
+    quote, hours = price.quote, price.hours
     assert quote is not None
     assert quote.per_h == pytest.approx(0.5)
     assert hours == pytest.approx(1200 / 3600)

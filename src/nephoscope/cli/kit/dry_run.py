@@ -69,12 +69,15 @@ def _rent(plan: Plan) -> dict[str, Any]:
 
     from nephoscope.measure.runs.rented_environment import price_of
 
-    quote, hours = asyncio.run(price_of(plan))
+    price = asyncio.run(price_of(plan))
+    quote, hours, traffic = price.quote, price.hours, price.traffic
     return {
         "machines": len(rented),
         "hours": hours,
         "cost_most": None if quote is None else quote.cost(hours),
         "currency": None if quote is None else quote.currency,
+        "traffic_bytes_most": traffic.sent_bytes,
+        "traffic_cost_most": traffic.cost,
     }
 
 
@@ -83,7 +86,14 @@ def _rent_text(rent: Mapping[str, Any]) -> str:
     if rent["cost_most"] is None:
         return f"{machines}, for which nobody is paid."
     time = units.format_duration(3600 * rent["hours"])
-    return f"{machines} for up to {time}: up to {rent['cost_most']:.2f} {rent['currency']}."
+    text = f"{machines} for up to {time}: up to {rent['cost_most']:.2f} {rent['currency']}."
+    if rent["traffic_bytes_most"]:
+        sent = units.format_value(rent["traffic_bytes_most"], "bytes")
+        text += (
+            f" Of it up to {rent['traffic_cost_most']:.2f} {rent['currency']} are for {sent} of "
+            "traffic between regions or clouds."
+        )
+    return text
 
 
 def _document(

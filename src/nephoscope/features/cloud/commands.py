@@ -13,6 +13,7 @@ from nephoscope.features.cloud import (
     removal_command,
     survival_command,
     volumes_command,
+    where_command,
 )
 from nephoscope.features.cloud.command import cloud as cloud
 
@@ -29,5 +30,6 @@ JOINED = (
     pick_command.pick,
     survival_command.survival,
     volumes_command.volumes,
+    where_command.where,
 )
 """Commands that stand in other files than the group; importing them is what adds them."""

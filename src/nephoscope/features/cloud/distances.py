@@ -1,117 +1,139 @@
-"""Round trip and throughput between machines of each pair of zones: the plan and its matrix."""
+"""Round trip and throughput between rented machines of each pair of places: the plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog.instruments import NET_RTT, NET_THROUGHPUT
 from nephoscope.core.errors import UsageError
-from nephoscope.core.model import Estimate, RunResult
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
+from nephoscope.measure.runs.rented_network import network_of
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 
-RTT, GOODPUT = "rtt_p50_ns", "goodput_bytes_per_s"
-_UP, _DOWN = "up", "down"
+PLAN = "cloud-distances"
+UP, DOWN = "up", "down"
+
+TRANSFER_BYTES = 16_000_000
+"""Carried by a trial of throughput between regions or clouds, where the user says nothing else."""
+
+_SLOW_BYTES_PER_S = 4e6
+"""Slowest throughput that the default time limits count with."""
+_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
-    """What one pair of zones has. goodput: from `zone_a` to `zone_b`, and back; None where no trial
-    of it is valid."""
+class DistanceRequest:
+    """What is measured. records: of places, each of which may stand for several machines.
+    transfer_bytes: carried by a trial of throughput; None for `duration_s` instead. benchmarks:
+    measured at each place too."""
 
-    zone_a: str
-    zone_b: str
-    rtt: Estimate | None
-    goodput: Estimate | None
-    goodput_back: Estimate | None
+    records: Sequence[RentedRecord]
+    rounds: int
+    duration_s: float
+    transfer_bytes: int | None = None
+    streams: int = 1
+    benchmarks: Sequence[str] = ()
+
+    @property
+    def machines(self) -> list[RentedRecord]:
+        """The machines, in the order of the places."""
+        return [machine for record in self.records for machine in record.each()]
+
+    @property
+    def has_placements(self) -> bool:
+        """Whether kinds of placement are compared, within each place."""
+        return any(record.count > 1 for record in self.records)
+
+    @property
+    def carried_bytes(self) -> int | None:
+        """Bytes of a trial of throughput; None where it takes a set time.
+
+        Between networks traffic is billed, so that what it costs has to be known before.
+        """
+        networks = {network_of(machine) for machine in self.machines}
+        if self.transfer_bytes is None and len(networks) > 1 and not self.has_placements:
+            return TRANSFER_BYTES
+        return self.transfer_bytes
+
+    @property
+    def trial_s(self) -> float:
+        """Longest time of one trial that is counted with."""
+        return max(self.duration_s, (self.carried_bytes or 0) / _SLOW_BYTES_PER_S)
 
 
-def machines_of(record: RentedRecord) -> dict[str, str]:
-    """Returns machine -> zone, in the order of the zones. Raises UsageError below two zones, and
-    for several machines in one zone."""
-    machines = {each.name: each.zone[0] for each in record.each()}
-    zones = list(dict.fromkeys(machines.values()))
-    if len(zones) < 2:
+def pairs_of(request: DistanceRequest) -> list[tuple[str, str]]:
+    """Returns the machines of each pair that is measured. Raises UsageError for too few places, and
+    for several machines in one place."""
+    machines = request.machines
+    if request.has_placements:
+        names = [machine.name for machine in machines]
+        return list(pairwise(names))[::2]
+    places = list(dict.fromkeys((*network_of(each), each.zone[0]) for each in machines))
+    if len(places) < 2:
         raise UsageError(
-            f"Distances need two zones or more, not {len(zones)}.",
-            "Repeat --zone; `nephoscope cloud doctor` lists the zones of each region.",
+            f"Distances need two places or more, not {len(places)}.",
+            "Repeat --zone or --place, or compare --placement within one; `nephoscope cloud "
+            "doctor` lists the zones of each region.",
         )
-    if len(machines) > len(zones):
+    if len(machines) > len(places):
         raise UsageError(
-            f"Distances are measured with one machine in each zone, not {len(machines)} in "
-            f"{len(zones)}.",
+            f"Distances are measured with one machine in each place, not {len(machines)} in "
+            f"{len(places)}.",
             "Give one --type and one --image.",
         )
-    return machines
+    return list(combinations([machine.name for machine in machines], 2))
 
 
-def plan_of(record: RentedRecord, rounds: int, duration_s: float, **more: Any) -> Plan:
-    """Returns the plan: a machine in each zone; of each pair the round trip and the throughput in
-    both directions, all pairs in random order. more: further keys of the plan."""
-    duration = f"{duration_s!r}s"
-    entries: list[dict[str, Any]] = []
-    for first, second in combinations(machines_of(record), 2):
-        ends = {"on": [second], "peer": first, "timeout": f"{duration_s + 60!r}s"}
-        entries.append(
-            {"benchmark": NET_RTT, **ends, "params": {"rate_per_s": 200, "duration_ns": duration}}
-        )
-        entries += [
-            {
-                "benchmark": NET_THROUGHPUT,
-                **ends,
-                "params": {"duration_ns": duration, "direction": direction},
-            }
-            for direction in (_UP, _DOWN)
-        ]
+def plan_of(request: DistanceRequest, **more: Any) -> Plan:
+    """Returns the plan: of each pair the round trip and the throughput in both directions, all
+    pairs in random order. more: further keys of the plan."""
     values = {
-        "name": "cloud-distances",
-        "question": "How far are the zones from one another, in time and in throughput?",
-        "targets": [record],
-        "benchmarks": entries,
-        "repeat": {"min": rounds, "max": rounds},
+        "name": PLAN,
+        "question": _question(request),
+        "targets": list(request.records),
+        "benchmarks": [*_entries(request)],
+        "repeat": {"min": request.rounds, "max": request.rounds},
         "accept": ["throttled", "late_sends"],
         **more,
     }
     return from_values(values, catalog.load(), lambda _: "")
 
 
-def matrix(result: RunResult, machines: Mapping[str, str]) -> list[Distance]:
-    """Returns the distances of all pairs of zones."""
-
-    def estimate_of(metric: str, target: str, peer: str, direction: str = "") -> Estimate | None:
-        for line in result.metrics:
-            own = line.factors
-            # With two zones there is one peer, which is no factor then.
-            ends = own.get("peer", peer), own.get("direction", direction)
-            if (line.metric, line.target, *ends) == (metric, target, peer, direction):
-                return line.estimate
-        return None
-
-    return [
-        Distance(
-            machines[first],
-            machines[second],
-            estimate_of(RTT, second, first),
-            estimate_of(GOODPUT, second, first, _DOWN),
-            estimate_of(GOODPUT, second, first, _UP),
-        )
-        for first, second in combinations(machines, 2)
-    ]
+def _question(request: DistanceRequest) -> str:
+    if request.has_placements:
+        return "What does a placement group change between two machines of one place?"
+    if any(record.zone[0] == "any" for record in request.records) or len(request.records) > 1:
+        return "How far are the places from one another, in time and in throughput?"
+    return "How far are the zones from one another, in time and in throughput?"
 
 
-def rows_of(distances: Sequence[Distance]) -> list[tuple[str, Estimate | None]]:
-    """Returns each figure of the matrix with the words that say what it is."""
-    return [
-        row
-        for pair in distances
-        for row in (
-            (f"{pair.zone_a} - {pair.zone_b}: round trip p50", pair.rtt),
-            (f"{pair.zone_a} -> {pair.zone_b}: TCP goodput", pair.goodput),
-            (f"{pair.zone_b} -> {pair.zone_a}: TCP goodput", pair.goodput_back),
-        )
-    ]
+def _entries(request: DistanceRequest) -> Iterator[dict[str, Any]]:
+    duration = f"{request.duration_s!r}s"
+    transfer_bytes = request.carried_bytes
+    flow: dict[str, Any] = {"duration_ns": duration}
+    if transfer_bytes is not None:
+        flow = {"transfer_bytes": transfer_bytes}
+    if request.streams > 1:
+        flow["streams"] = request.streams
+    # A slower path fails its trial, and is named as missing.
+    limit_s = request.trial_s * (1 if transfer_bytes is None else 4) + _LIMIT_S
+    for first, second in pairs_of(request):
+        ends = {"on": [second], "peer": first, "timeout": f"{limit_s!r}s"}
+        yield {
+            "benchmark": NET_RTT,
+            **ends,
+            "params": {"rate_per_s": 200, "duration_ns": duration},
+        }
+        for direction in (UP, DOWN):
+            yield {
+                "benchmark": NET_THROUGHPUT,
+                **ends,
+                "params": {**flow, "direction": direction},
+            }
+    for benchmark in request.benchmarks:
+        yield {"benchmark": benchmark, "on": [machine.name for machine in request.machines]}

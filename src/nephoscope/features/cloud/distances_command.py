@@ -1,4 +1,4 @@
-"""`distances` of `nephoscope cloud`: round trip and throughput between the zones of a region."""
+"""`distances` of `nephoscope cloud`: round trip and throughput between places."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope.cli.kit import measuring, options, output
+import click
+
+from nephoscope.cli.kit import measuring, options
 from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import Count, duration, option, repeated
+from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud.command import cloud
-from nephoscope.features.cloud.estimates import estimate_cells
 from nephoscope.features.cloud.rented_options import MachineOptions
 
 if TYPE_CHECKING:
-    from nephoscope.core.model import Estimate, RunResult
+    from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 _SPARE = 3.0
 """The default of --budget as a multiple of the time of all trials, plus that to begin."""
@@ -24,12 +26,43 @@ _BEGIN_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
+class _PlacedOptions(MachineOptions):
+    """Machines that may be at several places, each with a region of its own."""
+
+    region: str = option("--region", "REGION", "Region of --zone, by the cloud's name.", default="")
+    types: Sequence[str] = repeated("--type", "TYPE", "Type of the machines.")
+    images: Sequence[str] = repeated("--image", "IMAGE", "Image that they boot, by id or name.")
+
+
+@dataclass(frozen=True, slots=True)
 class _DistancesArguments:
-    machines: MachineOptions = options.group(MachineOptions)
-    zones: Sequence[str] = repeated("--zone", "ZONE", "Zone of the region.", required=True)
+    machines: _PlacedOptions = options.group(_PlacedOptions)
+    zones: Sequence[str] = repeated("--zone", "ZONE", "Zone of --region.")
+    places: Sequence[str] = repeated(
+        "--place", "PLACE", "[PROVIDER:]REGION[/ZONE][,KEY=VALUE...], also of another cloud."
+    )
+    placements: Sequence[str] = repeated(
+        "--placement",
+        click.Choice(["none", "cluster", "spread", "partition"]),
+        "Compare pairs of machines within each place by their placement group.",
+    )
+    benchmarks: Sequence[str] = repeated(
+        "--benchmark", "NAME", "Measure also this at each place, for `cloud where`."
+    )
     rounds: int = option("--repetitions", Count(6, 1000), "Trials of each pair.", default=8)
     duration_s: float = option(
         "--duration", duration("200 ms", "10 min"), "Time of a trial.", default="1s"
+    )
+    transfer: int | None = option(
+        "--transfer",
+        options.SIZE,
+        "Carried by a trial of throughput [default: --duration, between regions and clouds 16 MB].",
+    )
+    streams: int = option("--streams", Count(1, 128), "TCP connections of a trial.", default=1)
+    per_gib_out: float | None = option(
+        "--per-gib-out",
+        options.FiniteRange(0),
+        "Price of a GiB that leaves a region or cloud [default: the cloud's list].",
     )
     seed: int | None = options.SEED
     budget: float | None = options.BUDGET
@@ -41,22 +74,28 @@ class _DistancesArguments:
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
 def distances(args: _DistancesArguments) -> int:
-    """Measure round trip and throughput between zones.
+    """Measure round trip and throughput between places.
 
-    Rents one machine in each zone and measures each pair in both directions, pairs in random order.
-    The machines are removed in the end. A security group lets in its own members only, so that
-    zones of several regions cannot be measured so.
+    Rents one machine at each place (zone, region or cloud) and measures each pair in both
+    directions, pairs in random order. The firewalls of the machines let in exactly one another. The
+    machines are removed in the end. With --placement, two machines for each kind of placement group
+    are measured within each place instead.
     """
-    from nephoscope.features.cloud.distances import machines_of, plan_of
+    from nephoscope.features.cloud.distance_section import text_of
+    from nephoscope.features.cloud.distances import DistanceRequest, pairs_of, plan_of
     from nephoscope.store import Store
 
-    record = args.machines.record(tuple(dict.fromkeys(args.zones)))
-    number = len(machines_of(record))
-    trials_s = 3 * number * (number - 1) / 2 * (args.rounds + 1) * (args.duration_s + 1)
-    plan = plan_of(
-        record,
+    request = DistanceRequest(
+        _records(args),
         args.rounds,
         args.duration_s,
+        args.transfer,
+        args.streams,
+        tuple(dict.fromkeys(args.benchmarks)),
+    )
+    trials_s = 3 * len(pairs_of(request)) * (args.rounds + 1) * (request.trial_s + 1)
+    plan = plan_of(
+        request,
         budget=args.budget or _BEGIN_S + _SPARE * trials_s,
         seed=args.seed,
         **args.machines.spending(),
@@ -68,33 +107,53 @@ def distances(args: _DistancesArguments) -> int:
         fresh=True,
         dry_run=args.dry_run,
         lab_for="",
-        text_of=lambda result: _text(result, machines_of(record)),
+        text_of=text_of,
     )
 
 
-def _text(result: RunResult, machines: Mapping[str, str]) -> str:
-    from nephoscope.features.cloud import distances as analysis
+def _records(args: _DistancesArguments) -> list[RentedRecord]:
+    """Returns the places of a command line. Raises UsageError."""
+    from nephoscope.features.cloud.places import check_distinct, place_of
 
-    distances_by_pair = analysis.matrix(result, machines)
-    zones = list(machines.values())
-    rtts = {(pair.zone_a, pair.zone_b): pair.rtt for pair in distances_by_pair}
-    goodputs = {(pair.zone_a, pair.zone_b): pair.goodput for pair in distances_by_pair}
-    goodputs |= {(pair.zone_b, pair.zone_a): pair.goodput_back for pair in distances_by_pair}
-    rows = [(words, *estimate_cells(value)) for words, value in analysis.rows_of(distances_by_pair)]
-    return "\n\n".join(
-        [
-            "Round trip, median (p50):\n" + _matrix(zones, rtts),
-            "TCP goodput from the zone of the row to that of the column, median:\n"
-            + _matrix(zones, goodputs),
-            output.table(("between zones", "median", "interval", "n"), rows, right=(1, 2, 3)),
-        ]
-    )
+    shared = args.machines.shared()
+    if args.per_gib_out is not None:
+        shared["per_gib_out"] = args.per_gib_out
+    records = [*_zones(args), *(place_of(text, shared) for text in args.places)]
+    if not records:
+        raise UsageError(
+            "No place is named.", "Repeat --place REGION[/ZONE], or give --region and --zone."
+        )
+    check_distinct([machine for record in records for machine in record.each()])
+    if not args.placements:
+        return records
+    kinds = tuple(dict.fromkeys(args.placements))
+    if "none" not in kinds or len(kinds) < 2:
+        raise UsageError(
+            "A placement group is compared with machines in none.",
+            "Give --placement none and --placement cluster (or spread, partition).",
+        )
+    return [record.model_copy(update={"placement": kinds, "count": 2}) for record in records]
 
 
-def _matrix(zones: Sequence[str], values: Mapping[tuple[str, str], Estimate | None]) -> str:
-    rows = [(row, *(_cell(values, row, column) for column in zones)) for row in zones]
-    return output.table(("zone", *zones), rows, right=tuple(range(1, len(zones) + 1)))
-
-
-def _cell(values: Mapping[tuple[str, str], Estimate | None], row: str, column: str) -> str:
-    return estimate_cells(values[row, column])[0] if (row, column) in values else ""
+def _zones(args: _DistancesArguments) -> list[RentedRecord]:
+    """Returns the zones of --zone. Raises UsageError."""
+    machines = args.machines
+    if not args.zones:
+        if machines.region and not args.places:
+            raise UsageError(
+                f"The region {machines.region} alone is no place.",
+                "Repeat --zone, or write --place for each region.",
+            )
+        return []
+    needed = {"--region": machines.region, "--type": machines.types, "--image": machines.images}
+    for name, value in needed.items():
+        if not value:
+            raise UsageError(f"--zone needs {name}.", f"Give {name}, or write --place.")
+    for zone in args.zones:
+        if args.zones.count(zone) > 1:
+            raise UsageError(
+                f"{zone} is named twice.",
+                "Name each place once; --repetitions measures it more often.",
+            )
+    record = machines.record(tuple(args.zones))
+    return [record.model_copy(update={"per_gib_out": args.per_gib_out})]

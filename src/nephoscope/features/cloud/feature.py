@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Region, ReportSection
 
 CLOUD = Feature(
     "cloud",
     needs=("census", "credits", "experiments", "platforms"),
+    record=".features.cloud.distance_records:CloudDistances",
+    analyse=".features.cloud.distance_matrix:analyse",
+    applies=lambda data: data.manifest.plan.get("name") == "cloud-distances",
+    sections=(ReportSection("distances", ".features.cloud.distance_section:build", Region.ANSWER),),
+    answer=".features.cloud.distance_section:answer",
     commands=(".features.cloud.commands:cloud",),
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options
 from nephoscope.cli.kit.options import flag, option, repeated
+from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice
 
 if TYPE_CHECKING:
@@ -52,6 +53,27 @@ class MachineOptions:
             network=self.network,
             login_from=self.login_from,
         )
+
+    def shared(self) -> dict[str, Any]:
+        """Returns the keys of a target that each place of a command line has unless it states its
+        own. Raises UsageError for several types or images."""
+        for name, several in (("type", self.types), ("image", self.images)):
+            if len(several) > 1:
+                raise UsageError(
+                    f"There are {len(several)} values of --{name}, and a place has one machine.",
+                    f"Give one --{name}; a place can state its own with `,{name}=…`.",
+                )
+        values: dict[str, Any] = {
+            "provider": self.cloud.provider,
+            "type": "".join(self.types),
+            "image": "".join(self.images),
+            "market": "spot" if self.spot else "on demand",
+            "endpoint": self.cloud.endpoint,
+            "profile": self.cloud.profile,
+            "network": self.network,
+            "login_from": self.login_from,
+        }
+        return {key: value for key, value in values.items() if value}
 
     def spending(self) -> dict[str, Any]:
         """Returns the keys of a plan that limit its cost."""

@@ -173,6 +173,7 @@ _KINDS = {
     "MachineRequest": Kind.MACHINE,
     "KeyPairRequest": Kind.KEY_PAIR,
     "SecurityGroupRequest": Kind.SECURITY_GROUP,
+    "PlacementGroupRequest": Kind.PLACEMENT_GROUP,
     "VolumeRequest": Kind.VOLUME,
     "SnapshotRequest": Kind.SNAPSHOT,
 }

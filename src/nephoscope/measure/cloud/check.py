@@ -79,6 +79,7 @@ async def _checked(
     ):
         raise UsageError(f"{cloud} makes no snapshots of volumes.", "Leave out volume.restore.")
     where = f"{cloud} in {group.region}"
+    _check_placement(calls, cloud, group, offer)
     if group.zone:
         _known("zone", group.zone, offer.zones, where)
     if offer.types:  # Some clouds do not list them; they refuse an unknown one themselves.
@@ -90,6 +91,25 @@ async def _checked(
         )
     image = await calls.repeat(lambda: provider.image(group.region, group.image), PATIENCE_S)
     return replace(group, image=image)
+
+
+def _check_placement(calls: CloudCalls, cloud: str, group: MachineGroup, offer: _Offer) -> None:
+    """Raises UsageError where a group is to be in a placement group in which it cannot be."""
+    if group.placement is None:
+        return
+    made = calls.provider.traits.placements
+    if group.placement not in made:
+        raise UsageError(
+            f"{cloud} has no placement group of kind {group.placement}.",
+            f"It has: {', '.join(made)}." if made else "It has none of any kind.",
+        )
+    allowed = offer.types[group.type].placements if group.type in offer.types else None
+    if allowed is not None and group.placement not in allowed:
+        raise UsageError(
+            f"{group.type} cannot be in a {group.placement} placement group.",
+            "Take another type, "
+            + (f"or a group of kind {' or '.join(allowed)}." if allowed else "or no group."),
+        )
 
 
 def _known(what: str, name: str, known: Iterable[str], where: str) -> None:

@@ -39,8 +39,8 @@ def rentals_root() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A line of the log. at_s: seconds since the epoch. what: create, made, failed, delete; of a
-    machine also interrupted, ended (`seen_s`: when it was last listed before) and repriced
+    """A line of the log. at_s: seconds since the epoch. what: create, made, failed, admit, delete;
+    of a machine also interrupted, ended (`seen_s`: when it was last listed before) and repriced
     (`change_per_h`: of its price)."""
 
     at_s: float

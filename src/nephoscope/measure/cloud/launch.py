@@ -254,6 +254,7 @@ def target_of(name: str, machine: Machine, folder: RentalFolder) -> TargetRecord
         "user": "root",
         "identity": str(folder.identity),
         "known_hosts": str(folder.known_hosts),
+        "inner_network": "/".join((folder.name, machine.region)),
     }
     return kinds.read({**values, "name": kinds.record.as_name(name)})
 

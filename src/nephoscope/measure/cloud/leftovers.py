@@ -11,7 +11,8 @@ from nephoscope.core.errors import UsageError
 from nephoscope.measure.cloud import ended_rentals, machine_lives
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.model import CloudResource
-from nephoscope.measure.cloud.rental import Rentals, own_name
+from nephoscope.measure.cloud.rental import Rentals
+from nephoscope.measure.cloud.rental_state import own_name
 from nephoscope.measure.cloud.sweep import PATIENCE_S, Swept, sweep
 from nephoscope.measure.provisioning import UP, Say
 

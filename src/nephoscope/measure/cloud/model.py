@@ -12,6 +12,13 @@ from typing import Any, Literal, Self
 from nephoscope.measure.provisioning import Quote
 
 Market = Literal["on demand", "spot"]
+Placement = Literal["cluster", "spread", "partition"]
+"""How the machines of a placement group lie: close together, each on hardware of its own, or in
+partitions that share no hardware."""
+
+PEER_PORTS = (1024, 65535)
+"""Ports of TCP and UDP that a firewall opens to machines of the same run elsewhere: servers of
+benchmarks listen on them, logins do not."""
 
 
 class Kind(StrEnum):
@@ -22,6 +29,7 @@ class Kind(StrEnum):
 
     BALANCER = "balancer"
     MACHINE = "machine"
+    PLACEMENT_GROUP = "placement group"
     LAUNCH_TEMPLATE = "launch template"
     ADDRESS = "address"
     PORT = "network port"
@@ -218,6 +226,15 @@ class SecurityGroupRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementGroupRequest:
+    """A placement group, which machines name when they are made."""
+
+    region: str
+    tags: Tags
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
 class VolumeRequest:
     """A block device; from a snapshot where one is named."""
 
@@ -238,17 +255,26 @@ class SnapshotRequest:
     source: str
 
 
-Request = MachineRequest | KeyPairRequest | SecurityGroupRequest | VolumeRequest | SnapshotRequest
+Request = (
+    MachineRequest
+    | KeyPairRequest
+    | SecurityGroupRequest
+    | PlacementGroupRequest
+    | VolumeRequest
+    | SnapshotRequest
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MachineType:
-    """A type of machines. zones: where it is offered; empty where the cloud does not say."""
+    """A type of machines. zones: where it is offered; empty where the cloud does not say.
+    placements: of the groups in which it can be; None where the cloud does not say."""
 
     name: str
     vcpus: float
     memory_bytes: int
     zones: tuple[str, ...] = ()
+    placements: tuple[Placement, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from nephoscope.measure.cloud.model import (
     MachineRequest,
     MachineType,
     Market,
+    Placement,
     Request,
     StoragePrices,
 )
@@ -73,18 +74,19 @@ class CloudError(RunFailed):
 class CloudTraits:
     """What is known of a cloud before it is asked.
 
-    kinds: of resources that it makes. actions: on machines. markets: of machines. tokens: a call
-    with a token that was used before returns what that one made; without it, as for kinds that are
-    tokenless, a call that was not answered is looked for in the listing. settle_s: after which the
-    listing shows whatever was made. late_s: how long after it was sent a call may still be carried
-    out whose answer is missing, because the service was overloaded or restarted. per_second: calls
-    that may be made a second. user_data: it runs a script when a machine starts. shutdown: what
-    becomes of a machine that powers itself off.
+    kinds: of resources that it makes. actions: on machines. markets: of machines. placements: of
+    its placement groups. tokens: a call with a token that was used before returns what that one
+    made; without it, as for kinds that are tokenless, a call that was not answered is looked for in
+    the listing. settle_s: after which the listing shows whatever was made. late_s: how long after
+    it was sent a call may still be carried out whose answer is missing, because the service was
+    overloaded or restarted. per_second: calls that may be made a second. user_data: it runs a
+    script when a machine starts. shutdown: what becomes of a machine that powers itself off.
     """
 
     kinds: frozenset[Kind]
     actions: frozenset[Action] = frozenset()
     markets: tuple[Market, ...] = ("on demand",)
+    placements: tuple[Placement, ...] = ()
     tokens: bool = False
     tokenless: frozenset[Kind] = frozenset()
     settle_s: float = 0.0
@@ -110,6 +112,13 @@ class CloudSettings:
     provider: str
     endpoint: str = ""
     profile: str = ""
+
+
+class WithoutFirewalls:
+    """Part of a provider in front of whose machines it makes no firewall."""
+
+    def admit(self, group: CloudResource, sources: Collection[str]) -> None:
+        """See `Provider.admit`: nothing is closed here, or nothing of it is ours."""
 
 
 class Provider(Protocol):
@@ -161,6 +170,14 @@ class Provider(Protocol):
 
     def delete(self, resource: CloudResource) -> None:
         """Asks for the removal of a resource; one that is gone is no error."""
+
+    def admit(self, group: CloudResource, sources: Collection[str]) -> None:
+        """Lets exactly these addresses in to the members of a security group, besides its logins
+        and its members: TCP and UDP on `PEER_PORTS`, and ICMP. An earlier address that is not
+        among them is let in no more; rules go with their group.
+
+        sources: addresses of single machines, without a length of a network.
+        """
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """Does something to a machine; `value` is the new type of a RESIZE."""

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import re
-import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nephoscope import __version__
 from nephoscope.core.errors import RunFailed, UsageError
-from nephoscope.core.format_versions import RENTAL
-from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, machine_lives, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
@@ -38,6 +31,7 @@ from nephoscope.measure.cloud.model import (
     KeyPairRequest,
     Kind,
     Machine,
+    MachinePrices,
     ResourceState,
     SecurityGroupRequest,
     Tags,
@@ -48,11 +42,13 @@ from nephoscope.measure.cloud.observation import (
     note_interruptions,
     observe,
 )
+from nephoscope.measure.cloud.placements import in_placements
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
+from nephoscope.measure.cloud.rental_state import document_of, provisioned, tags_of
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
 from nephoscope.measure.cloud.volume_prices import volumes_quote
-from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned, Quote, Say
+from nephoscope.measure.provisioning import UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -61,8 +57,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Rental:
     """Machines that are rented and were reached. hosts: by name, as targets of plans; times: of
-    their launches, none of a rental that was opened again. notes: on machines that failed or never
-    answered, also where another one replaced them."""
+    their launches, firewalls: by region; none of a rental that was opened again. notes: on machines
+    that failed or never answered, also where another one replaced them."""
 
     name: str
     machines: Mapping[str, Machine]
@@ -71,6 +67,7 @@ class Rental:
     times: Mapping[str, LaunchTimes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     shortfalls: tuple[Shortfall, ...] = ()
+    firewalls: Mapping[str, CloudResource] = field(default_factory=dict)
 
     @property
     def boot_s(self) -> dict[str, float]:
@@ -97,6 +94,7 @@ class Rentals:
         self._held: dict[str, ExitStack] = {}
         self._seen: dict[str, Observation] = {}
         self._quotes: dict[str, Quote] = {}
+        self._prices: dict[tuple[str, str], MachinePrices | None] = {}
         self._spot_per_h: dict[tuple[str, str], float | None] = {}
 
     def quote(self, spec: RentalSpec) -> Quote | None:
@@ -125,14 +123,36 @@ class Rentals:
         if group.per_h is not None:
             quote = Quote(group.per_h * count, group.currency, machines=count)
         else:
-            request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
-            prices = self.provider.prices(request)
+            # Asked again: a spot price changes, and the one that is quoted is the one that holds.
+            self._prices.pop((spec.name, group.name), None)
+            prices = self._price_list(spec, group)
             if prices is not None and group.market == "spot":
                 # What was priced is the most that is paid: a dearer market ends the machine.
                 self._spot_per_h[spec.name, group.name] = prices.per_h
             quote = prices.quote(count, group.disk_bytes or 0) if prices else None
         volumes = volumes_quote(self.provider, spec, group)
         return quote if volumes is None or quote is None else quote.plus(volumes)
+
+    def per_gib_out(self, spec: RentalSpec, name: str) -> float | None:
+        """Returns the price of a GiB that a group's machines send to other regions and clouds; 0
+        where nobody is paid, None where it is unknown."""
+        if not self.provider.traits.rents:
+            return 0.0
+        (group,) = (group for group in spec.groups if group.name == name)
+        prices = self._price_list(spec, group)
+        return prices.egress_gib if prices is not None else None
+
+    def listed_prices(self, spec: RentalSpec, name: str) -> MachinePrices | None:
+        """Returns the prices of a group's machines as they were read for its quote; None where
+        they were not read."""
+        return self._prices.get((spec.name, name))
+
+    def _price_list(self, spec: RentalSpec, group: MachineGroup) -> MachinePrices | None:
+        key = (spec.name, group.name)
+        if key not in self._prices:
+            request = request_of(spec, group, tags_of(spec, 0), self.provider.traits)
+            self._prices[key] = self.provider.prices(request)
+        return self._prices[key]
 
     async def checked(self, spec: RentalSpec) -> RentalSpec:
         """Returns a rental that was held against what the cloud offers; see `check.checked`."""
@@ -149,14 +169,14 @@ class Rentals:
         expires_s = int(time.time() + 3600 * spec.hours)
         quote = self._quotes.get(spec.name)
         document = {
-            **_document(spec, expires_s),
+            **document_of(spec, expires_s),
             "cloud": asdict(self.settings),
             "quote": None if quote is None else asdict(quote),
         }
         with ExitStack() as stack:
             stack.enter_context(folder.making(document))
             try:
-                rental = await self._make(spec, _tags(spec, expires_s), folder, say)
+                rental = await self._make(spec, tags_of(spec, expires_s), folder, say)
             except BaseException as error:
                 await uncancelled(self._undo(folder, error, say))
                 raise
@@ -181,7 +201,7 @@ class Rentals:
         keys = user_data.MachineKeys.generate()
         folder.write_identity(keys.private + "\n")
         key_pairs: dict[str, str] = {}
-        firewalls: dict[str, str] = {}
+        firewalls: dict[str, CloudResource] = {}
         for region in regions:
             if Kind.KEY_PAIR in kinds:
                 wanted = KeyPairRequest(region, tags, keys.public)
@@ -196,7 +216,8 @@ class Rentals:
                     (resource.network for resource in spec.groups if resource.region == region), ""
                 )
                 group = SecurityGroupRequest(region, tags, source, network=network)
-                firewalls[region] = (await self.calls.make(group, folder))[0].id
+                firewalls[region] = (await self.calls.make(group, folder))[0]
+        groups = await in_placements(self.calls, spec.groups, tags, folder)
         script = user_data.script(keys, int(min(spec.lease_s, 3600 * spec.hours)))
         launches = [
             Launch(
@@ -209,11 +230,13 @@ class Rentals:
                     self.provider.traits,
                     user_data=script,
                     key_pair=key_pairs.get(group.region, ""),
-                    security_group=firewalls.get(group.region, ""),
+                    security_group=(
+                        firewalls[group.region].id if group.region in firewalls else ""
+                    ),
                     max_per_h=self._spot_per_h.get((spec.name, group.name)),
                 ),
             )
-            for group in spec.groups
+            for group in groups
         ]
         host_key = " ".join(keys.host_public.split()[:2])
         parts = await together(
@@ -229,7 +252,17 @@ class Rentals:
             {name: made.times for name, made in machines.items()},
             tuple(f"{entry.group.name}: {why}." for entry in launches for why in entry.reasons),
             tuple(entry.shortfall for entry in launches if entry.shortfall is not None),
+            firewalls,
         )
+
+    async def admit(self, rental: Rental, sources: Mapping[str, Collection[str]]) -> None:
+        """Lets machines of the same run in that are elsewhere, and no others. sources: their
+        addresses, by region of the rental; a region without a firewall needs nothing."""
+        folder = RentalFolder(rental.name, self.root)
+        for region, firewall in rental.firewalls.items():
+            addresses = sorted(sources.get(region, ()))
+            folder.note("admit", firewall.kind, region, ids=[firewall.id])
+            await self.calls.repeat(partial(self.provider.admit, firewall, addresses))
 
     async def _remove_surplus(
         self, spec: RentalSpec, machines: Mapping[str, Launched], folder: RentalFolder, say: Say
@@ -264,7 +297,7 @@ class Rentals:
                 if resource.state is not ResourceState.GONE:
                     resources.setdefault(resource.tags.run, []).append(resource)
         names = sorted(known.keys() | resources.keys())
-        return [_provisioned(name, known.get(name), resources.get(name, [])) for name in names]
+        return [provisioned(name, known.get(name), resources.get(name, [])) for name in names]
 
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
@@ -375,54 +408,3 @@ class Rentals:
             settled_s=settled_s,
             say=say,
         )
-
-
-def own_name() -> str:
-    """Returns the owner of what this user rents from this machine, a word for tags."""
-    text = f"{getpass.getuser()}-{socket.gethostname()}".lower()
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:60].strip("-") or "somebody"
-
-
-def _tags(spec: RentalSpec, expires_s: int) -> Tags:
-    return Tags(spec.name, spec.owner or own_name(), expires_s)
-
-
-def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
-    return {
-        "version": RENTAL.version,
-        "nephoscope": __version__,
-        "owner": spec.owner or own_name(),
-        "expires_s": expires_s,
-        "regions": sorted({group.region for group in spec.groups}),
-        "phase": COMING_UP,
-        "since": time.time(),
-        "is_kept": spec.is_kept,
-        "pid": os.getpid(),
-    }
-
-
-def _provisioned(
-    name: str, folder: RentalFolder | None, resources: Sequence[CloudResource]
-) -> Provisioned:
-    if folder is not None and (refusal := folder.refusal()) is not None:
-        return Provisioned(name, LATER, (), None, " ".join(refusal))
-    known = folder.read() if folder is not None else {}
-    machines = [resource for resource in resources if resource.kind is Kind.MACHINE]
-    since = known.get("since") or min(
-        (resource.created_s for resource in resources if resource.created_s is not None),
-        default=None,
-    )
-    by_id = {id_: host for host, id_ in known.get("hosts", {}).items()}
-    hosts = tuple(
-        sorted(by_id.get(resource.id, resource.name or resource.id) for resource in machines)
-    )
-    if folder is not None and known.get("phase") == UP:
-        running = {resource.id for resource in machines if resource.state is ResourceState.READY}
-        lost = [host for id_, host in by_id.items() if id_ not in running]
-        problem = f"{', '.join(lost)} no longer runs" if lost else ""
-        return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
-    if folder is not None and folder.is_held():
-        return Provisioned(name, COMING_UP, hosts, since)
-    left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
-    expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
-    return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")

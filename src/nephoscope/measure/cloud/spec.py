@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nephoscope.core import units
-from nephoscope.measure.cloud.model import Market
+from nephoscope.measure.cloud.model import Market, Placement
 
 BOOT_S = 600.0
 """Longest time from the call that makes a machine to its first login."""
@@ -36,10 +36,11 @@ class MachineGroup:
 
     name: of its machines, which are called name-1, name-2, …; of a single one without the number.
     at_least: fewer are worth nothing; None for all, 0 where none at all is accepted too, as
-    when the quota is reached. hedge: how many more are launched, of which the
-    first `count` that are ready are kept. per_h: price of one in `currency`, where the user knows
-    better than the cloud's list; None for the list's. volumes: they are in the price of the group,
-    and made by whoever uses them; see `Volumes`.
+    when the quota is reached. placement: the rental makes such a group in each zone, for all
+    machines there that ask for it; placement_group: one that exists. hedge: how many more are
+    launched, of which the first `count` that are ready are kept. per_h: price of one in `currency`,
+    where the user knows better than the cloud's list; None for the list's. volumes: they are in the
+    price of the group, and made by whoever uses them; see `Volumes`.
     """
 
     name: str
@@ -54,6 +55,7 @@ class MachineGroup:
     disk_bytes: int | None = None
     network: str = ""
     placement_group: str = ""
+    placement: Placement | None = None
     per_h: float | None = None
     currency: str = "USD"
     volumes: tuple[VolumeSpec, ...] = ()

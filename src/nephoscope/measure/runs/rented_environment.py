@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import re
+import contextlib
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import reduce
 from typing import Any
 
-from nephoscope import catalog
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.errors import (
     NephoscopeError,
@@ -29,27 +24,24 @@ from nephoscope.measure.cloud.events import reboots_between
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.launch import Shortfall
 from nephoscope.measure.cloud.model import Machine, ResourceState
-from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
 from nephoscope.measure.cloud.restores import RestoreTimes
-from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
+from nephoscope.measure.cloud.spec import BOOT_S, RentalSpec
 from nephoscope.measure.lab.boot import BootTimes
-from nephoscope.measure.plans import Plan, estimate, expand
+from nephoscope.measure.plans import Plan
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.rented_boots import boot_times
+from nephoscope.measure.runs.rented_network import RentedNetworks
+from nephoscope.measure.runs.rented_price import RentPrice, whole_price
+from nephoscope.measure.runs.rented_specs import LEASE_S, renewals_of, rental_specs
 from nephoscope.measure.runs.rented_volumes import mount_all, restore_one
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
-from nephoscope.measure.runs.schedule.volumes import volume_specs
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
-from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.store import StoredRun
-
-LEASE_S = 3600.0
-"""How long machines live without a sign of the controller; renewed between trials."""
 
 RENEWAL_S = 300.0
 """How often the machines are asked to renew their lease, and whether they were rebooted."""
@@ -60,9 +52,6 @@ LAST_RENEWAL_S = 10.0
 EVENTS_S = 60.0
 """How often the cloud is asked what happened to the machines."""
 
-WITHOUT_BUDGET_H = 24.0
-"""After which machines that cost nothing end, where the plan has no budget."""
-
 
 @dataclass(slots=True)
 class _Rented:
@@ -71,6 +60,7 @@ class _Rented:
     rental: Rental
     renewed_s: float
     events_s: float
+    admitted: Mapping[str, set[str]] = field(default_factory=dict)
     boots: dict[str, str] = field(default_factory=dict)
     events: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
@@ -113,6 +103,7 @@ class RentedEnvironment(Environment):
         self._quote: Quote | None = None
         self._since: float | None = None
         self._until: float | None = None
+        self._networks: RentedNetworks | None = None
         self._launches: set[str] = set()
         self.shortfalls: list[Shortfall] = []
         self.notes: list[str] = []
@@ -137,7 +128,9 @@ class RentedEnvironment(Environment):
             (rentals, await rentals.checked(spec))
             for rentals, (_, spec) in zip(opened, specs, strict=True)
         ]
-        quote = _whole_price(self._plan, [rentals.quote(spec) for rentals, spec in wanted])
+        self._networks = RentedNetworks.of(self._plan, are_apart=renewals_of(self._plan) > 0)
+        traffic = self._networks.traffic_price(self._plan, wanted)
+        quote = whole_price(self._plan, wanted, traffic.quote)
         if quote is not None:
             hours = None if self._budget_s is None else wanted[0][1].hours
             authorise(quote, hours, self._limit, self._say)
@@ -151,7 +144,39 @@ class RentedEnvironment(Environment):
                 f"None of {plural(number, 'machine')} was rented: {'; '.join(reasons)}.",
                 "Ask for fewer machines, or for another zone or type.",
             )
+        await self._admit()
         self._run.update(rented=self._documents())
+
+    async def _admit(self) -> None:
+        """Lets each pair of machines in that meets from two networks: exactly their addresses."""
+        networks = self._networks
+        if networks is None or not networks.across:
+            return
+        machines = {
+            name: machine
+            for rented in self._rented
+            for name, machine in rented.rental.machines.items()
+            if machine.state is not ResourceState.GONE
+        }
+        for rented in self._rented:
+            sources = {
+                region: networks.addresses_for(
+                    [
+                        name
+                        for name, machine in rented.rental.machines.items()
+                        if machine.region == region
+                    ],
+                    machines,
+                )
+                for region in rented.rental.firewalls
+            }
+            if rented.admitted == sources:
+                continue
+            await rented.rentals.admit(rented.rental, sources)
+            rented.admitted = sources
+            for region, addresses in sources.items():
+                if addresses:
+                    self._say(f"{region} lets in {', '.join(sorted(addresses))} of this run.")
 
     def _documents(self) -> dict[str, Any]:
         """Returns what was rented for each target, for the manifest."""
@@ -159,10 +184,25 @@ class RentedEnvironment(Environment):
             name: {
                 **machine_document(rented.rentals.settings.provider, machine),
                 **({"events": rented.events[name]} if name in rented.events else {}),
+                **self._prices_of(rented, name),
             }
             for rented in self._rented
             for name, machine in rented.rental.machines.items()
         }
+
+    def _prices_of(self, rented: _Rented, name: str) -> dict[str, Any]:
+        """Returns the prices of a machine, where they are known."""
+        (target,) = (entry for entry in self._plan.targets if entry.name == name)
+        assert isinstance(target, RentedRecord)
+        listed = rented.rentals.listed_prices(rented.spec, name)
+        per_hour, out = target.per_hour, target.per_gib_out
+        if listed is not None:
+            per_hour = listed.per_h if per_hour is None else per_hour
+            out = listed.egress_gib if out is None else out
+        money = self._plan.money
+        currency = money.currency if money is not None else listed.currency if listed else "USD"
+        values = {"per_hour": per_hour, "per_gib_out": out, "currency": currency}
+        return {key: value for key, value in values.items() if value is not None}
 
     @property
     def cost(self) -> float | None:
@@ -232,6 +272,7 @@ class RentedEnvironment(Environment):
             self._rented.remove(rented)
         (rentals,) = (rentals for rentals, entry in self._specs if entry.name == spec.name)
         await self._rent(rentals, spec)
+        await self._admit()
         self._run.update(rented=self._documents())
         (rental,) = (entry.rental for entry in self._rented if entry.spec.name == spec.name)
         return await boot_times(rental, host)
@@ -271,12 +312,15 @@ class RentedEnvironment(Environment):
             rented.events.setdefault(event.machine, []).append(happened)
         if events and rented in self._rented:
             self._run.update(rented=self._documents())
+        # A machine that was stopped and started has another address, and nobody else's stays.
+        with contextlib.suppress(NephoscopeError):
+            await self._admit()
 
     async def _report_last(self, rented: _Rented) -> None:
         await self._report_events(rented)
         machines = rented.rental.machines.values()
         if all(machine.state is ResourceState.READY for machine in machines):
-            with suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_RENEWAL_S):
                     await self._renew_lease(rented)
 
@@ -312,129 +356,20 @@ def machine_document(provider: str, machine: Machine) -> dict[str, str]:
     }
 
 
-def rental_specs(
-    plan: Plan,
-    run: str,
-    seed: int,
-    *,
-    at_least: int | None = None,
-    boot_s: float = BOOT_S,
-) -> list[tuple[CloudSettings, RentalSpec]]:
-    """Returns what a run of a plan rents: one rental for each cloud and network that may log in;
-    where machines are made anew, one for each machine.
-
-    The machines of a rental are in random order, drawn by the seed. at_least: of each target; see
-    `MachineGroup`.
-    """
-    groups: dict[tuple[CloudSettings, str, str], list[MachineGroup]] = defaultdict(list)
-    is_renewed = _renewals(plan) > 0
-    for target in plan.targets:
-        if isinstance(target, RentedRecord):
-            cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
-            own = target.name if is_renewed else ""
-            groups[cloud, target.login_from, own].append(_group(plan, target, at_least))
-    seconds = budget_s(plan)
-    hours = WITHOUT_BUDGET_H if seconds is None else (seconds + boot_s) / 3600
-    drawn = random.Random(seed)
-    specs = []
-    for number, ((cloud, login_from, _), several) in enumerate(groups.items()):
-        drawn.shuffle(several)
-        name = rental_name(run, number)
-        spec = RentalSpec(
-            name,
-            tuple(several),
-            hours=hours,
-            lease_s=LEASE_S,
-            login_from=login_from,
-            boot_s=boot_s,
-        )
-        specs.append((cloud, spec))
-    return specs
-
-
-def _group(plan: Plan, target: RentedRecord, at_least: int | None) -> MachineGroup:
-    return MachineGroup(
-        target.name,
-        target.region[0],
-        target.type[0],
-        target.image[0],
-        zone="" if target.zone[0] == "any" else target.zone[0],
-        market=target.market[0],
-        at_least=at_least,
-        network=target.network,
-        per_h=target.per_hour,
-        currency="USD" if plan.money is None else plan.money.currency,
-        volumes=volume_specs(plan, target),
-    )
-
-
-def total_of(quotes: Sequence[Quote | None]) -> Quote | None:
-    """Returns the price of all together: each cloud alone may be below a limit that they exceed
-    together. None where nothing is paid."""
-    priced = [quote for quote in quotes if quote is not None]
-    return reduce(Quote.plus, priced) if priced else None
-
-
 def _hosts(spec: RentalSpec) -> list[str]:
     return [name for group in spec.groups for name in group.hosts()]
 
 
-def _renewals(plan: Plan) -> int:
-    """Returns how often each machine is made anew at most."""
-    nest = plan.design.nest
-    rounds = [
-        plan.repeat_of(number).max + plan.warmup
-        for number, entry in enumerate(plan.benchmarks)
-        if entry.benchmark == HOST_BOOT and entry.params.get("level") != LAUNCH
-    ]
-    return sum(rounds) + (nest.boots if nest is not None and nest.boots > 1 else 0)
-
-
-def _whole_price(plan: Plan, quotes: Sequence[Quote | None]) -> Quote | None:
-    """Returns the price of rented machines, which may be made anew, and of services beside them;
-    None where no machine is paid. `Progress` alone bounds what services cost then."""
-    machines = total_of([_with_renewals(quote, _renewals(plan)) for quote in quotes])
-    return None if machines is None else total_of([machines, _of_services(plan)])
-
-
-def _with_renewals(quote: Quote | None, renewals: int) -> Quote | None:
-    """Returns the price with that of machines made anew, each of which is billed for itself."""
-    if quote is None:
-        return None
-    least_h = max(quote.minimum_h, quote.step_h)
-    return replace(quote, once=quote.once + renewals * least_h * quote.per_h)
-
-
-def _of_services(plan: Plan) -> Quote | None:
-    """Returns the price of the plan's services: by the hour, and of the least use; None where none
-    has a price."""
-    services = [
-        service
-        for service in plan.targets
-        if isinstance(service, ServiceRecord) and service.is_priced
-    ]
-    if not services:
-        return None
-    known = catalog.load()
-    used = estimate(plan, expand(plan, known), known).money_used_least
-    per_h = sum(service.per_hour or 0.0 for service in services)
-    currency = "USD" if plan.money is None else plan.money.currency
-    return Quote(per_h, currency, once=used, machines=0)
-
-
-async def price_of(plan: Plan) -> tuple[Quote | None, float]:
-    """Returns the price of the machines that a plan rents, and the hours that are rented.
+async def price_of(plan: Plan) -> RentPrice:
+    """Returns the price of what a plan rents.
 
     It asks the clouds and creates nothing. Raises UsageError, Lacking, CloudError.
     """
-    quotes, hours = [], 0.0
+    rented, hours = [], 0.0
     for cloud, spec in rental_specs(plan, "preview", plan.seed or 0):
         rentals = Rentals(open_provider(cloud), cloud)
-        quotes.append(rentals.quote(await rentals.checked(spec)))
+        rented.append((rentals, await rentals.checked(spec)))
         hours = spec.hours
-    return _whole_price(plan, quotes), hours
-
-
-def rental_name(run: str, number: int) -> str:
-    """Returns the name of a run's rental, a word for tags."""
-    return f"{re.sub(r'[^a-z0-9]+', '-', run.lower())[-56:].strip('-')}-{number + 1}"
+    networks = RentedNetworks.of(plan, are_apart=renewals_of(plan) > 0)
+    traffic = networks.traffic_price(plan, rented)
+    return RentPrice(whole_price(plan, rented, traffic.quote), hours, traffic)

@@ -31,7 +31,7 @@ from nephoscope.measure.cloud.provider import (
     CloudSettings,
     CloudTraits,
 )
-from nephoscope.measure.cloud.providers import ec2_creation, ec2_listing, ec2_prices
+from nephoscope.measure.cloud.providers import ec2_creation, ec2_firewall, ec2_listing, ec2_prices
 from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
 from nephoscope.measure.cloud.providers.ec2_errors import (
     action_of,
@@ -64,6 +64,7 @@ class Ec2(Ec2Calls):
         kinds=frozenset(Kind),
         actions=frozenset(Action),
         markets=("on demand", "spot"),
+        placements=("cluster", "spread", "partition"),
         tokens=True,
         tokenless=frozenset({Kind.SNAPSHOT}),
         # Answers may be some seconds old: the API is eventually consistent.
@@ -131,6 +132,7 @@ class Ec2(Ec2Calls):
                 each["VCpuInfo"]["DefaultVCpus"],
                 each["MemoryInfo"]["SizeInMiB"] << 20,
                 tuple(sorted(zones.get(each["InstanceType"], ()))),
+                ec2_listing.placements(each),
             )
             for each in self.pages("describe_instance_types", region, "InstanceTypes")
         ]
@@ -186,6 +188,10 @@ class Ec2(Ec2Calls):
                 if not is_missing(code_of(error)):
                     raise
 
+    def admit(self, group: CloudResource, sources: Collection[str]) -> None:
+        """Opens a security group to machines elsewhere; see `Provider.admit`."""
+        ec2_firewall.admit(self, group, sources)
+
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """Stops, starts, reboots or resizes a machine; to resize it has to be stopped."""
         if action is Action.RESIZE:
@@ -237,4 +243,7 @@ class Ec2(Ec2Calls):
             if not self.is_modern(region):
                 return
             id = self.call("describe_key_pairs", region, KeyNames=[id])["KeyPairs"][0]["KeyPairId"]
+        if resource.kind is Kind.PLACEMENT_GROUP:
+            named = self.call("describe_placement_groups", region, GroupNames=[id])
+            id = named["PlacementGroups"][0]["GroupId"]
         self.call("create_tags", region, Resources=[id], Tags=made)

@@ -13,16 +13,17 @@ from nephoscope.measure.cloud.model import (
     Kind,
     Machine,
     MachineRequest,
+    PlacementGroupRequest,
     Request,
     SecurityGroupRequest,
     SnapshotRequest,
-    Tags,
     VolumeRequest,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError
-from nephoscope.measure.cloud.providers import ec2_listing
+from nephoscope.measure.cloud.providers import ec2_firewall, ec2_listing
 from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
-from nephoscope.measure.cloud.providers.ec2_errors import action_of, code_of, translating
+from nephoscope.measure.cloud.providers.ec2_errors import code_of, translating
+from nephoscope.measure.cloud.providers.ec2_tags import tag_afterwards, tagging
 
 _TOKEN_LENGTH = 64
 
@@ -36,24 +37,12 @@ def create(calls: Ec2Calls, request: Request) -> Sequence[CloudResource]:
     if isinstance(request, KeyPairRequest):
         return [_import_key_pair(calls, request)]
     if isinstance(request, SecurityGroupRequest):
-        return [_open_security_group(calls, request)]
+        return [ec2_firewall.open_group(calls, request)]
+    if isinstance(request, PlacementGroupRequest):
+        return [_create_placement_group(calls, request)]
     if isinstance(request, VolumeRequest):
         return [_create_volume(calls, request)]
     return [_create_snapshot(calls, request)]
-
-
-def _tagging(calls: Ec2Calls, region: str, tags: Tags, *kinds: str) -> dict[str, Any]:
-    """Returns the parameter that tags what a call makes; nothing for older clouds."""
-    if not calls.is_modern(region):
-        return {}
-    made = ec2_listing.tag_list(tags)
-    return {"TagSpecifications": [{"ResourceType": kind, "Tags": made} for kind in kinds]}
-
-
-def _tag_afterwards(calls: Ec2Calls, region: str, tags: Tags, ids: Sequence[str]) -> None:
-    if not calls.is_modern(region):
-        made = ec2_listing.tag_list(tags)
-        calls.call("create_tags", region, Resources=list(ids), Tags=made)
 
 
 def _run_machines(calls: Ec2Calls, request: MachineRequest) -> Sequence[Machine]:
@@ -62,9 +51,9 @@ def _run_machines(calls: Ec2Calls, request: MachineRequest) -> Sequence[Machine]
     try:
         made = calls.call("run_instances", region, **parameters)["Instances"]
     except CloudError as error:
-        made_before = (request.key_pair, request.security_group)
+        made_before = (request.key_pair, request.security_group, request.placement_group)
         raise when_not_yet_visible(error, *made_before) from None
-    _tag_afterwards(calls, region, tags, [each["InstanceId"] for each in made])
+    tag_afterwards(calls, region, tags, [each["InstanceId"] for each in made])
     return [ec2_listing.machine(each, region, tags) for each in made]
 
 
@@ -101,12 +90,12 @@ def _launch_parameters(calls: Ec2Calls, request: MachineRequest) -> dict[str, An
     if modern or request.disk_bytes is not None:
         parameters["BlockDeviceMappings"] = _disks(calls, request)
     used = {key: value for key, value in parameters.items() if value}
-    tagging = _tagging(calls, request.region, request.tags, *kinds)
-    for each in tagging.get("TagSpecifications", ()):
+    marks = tagging(calls, request.region, request.tags, *kinds)
+    for each in marks.get("TagSpecifications", ()):
         if each["ResourceType"] == "instance" and request.name:
             # What the cloud's own lists show.
             each["Tags"] = [*each["Tags"], {"Key": "Name", "Value": request.name}]
-    return {**used, **tagging}
+    return {**used, **marks}
 
 
 def _disks(calls: Ec2Calls, request: MachineRequest) -> list[dict[str, Any]]:
@@ -134,7 +123,7 @@ def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> CloudResource:
             calls.client("ec2", region).import_key_pair(
                 KeyName=name,
                 PublicKeyMaterial=request.public_key.encode(),
-                **_tagging(calls, region, tags, "key-pair"),
+                **tagging(calls, region, tags, "key-pair"),
             )
         except ClientError as error:
             if code_of(error) != "InvalidKeyPair.Duplicate":
@@ -142,56 +131,23 @@ def _import_key_pair(calls: Ec2Calls, request: KeyPairRequest) -> CloudResource:
     return CloudResource(Kind.KEY_PAIR, name, region, tags, name=name)
 
 
-def _open_security_group(calls: Ec2Calls, request: SecurityGroupRequest) -> CloudResource:
+def _create_placement_group(calls: Ec2Calls, request: PlacementGroupRequest) -> CloudResource:
     region, tags = request.region, request.tags
+    if not calls.is_modern(region):
+        raise CloudError(Cause.REFUSED, "EC2: this cloud has no placement groups.")
+    # The call takes no token: the name holds it, so that a second call finds the first one's.
     name = tags.as_name(tags.token)
-    parameters = {"GroupName": name, "Description": "A rental of Nephoscope"}
-    if request.network:
-        parameters["VpcId"] = request.network
-    tagging = _tagging(calls, region, tags, "security-group")
-    with translating(f"CreateSecurityGroup in {region}"):
-        client = calls.client("ec2", region)
+    with translating(f"CreatePlacementGroup in {region}"):
         try:
-            group = client.create_security_group(**parameters, **tagging)["GroupId"]
+            calls.client("ec2", region).create_placement_group(
+                GroupName=name,
+                Strategy=request.placement,
+                **tagging(calls, region, tags, "placement-group"),
+            )
         except ClientError as error:
-            if code_of(error) != "InvalidGroup.Duplicate":
+            if code_of(error) != "InvalidPlacementGroup.Duplicate":
                 raise
-            group = _group_of_name(calls, region, name)
-    _tag_afterwards(calls, region, tags, [group])
-    _authorise(calls, region, group, request)
-    return CloudResource(Kind.SECURITY_GROUP, group, region, tags, name=name)
-
-
-def _group_of_name(calls: Ec2Calls, region: str, name: str) -> str:
-    filters = [{"Name": "group-name", "Values": [name]}]
-    listed = calls.pages("describe_security_groups", region, "SecurityGroups", Filters=filters)
-    if not listed:
-        # It was made, and is not listed yet.
-        raise CloudError(Cause.UNANSWERED, f"EC2: the security group {name} is not listed yet.")
-    return str(listed[0]["GroupId"])
-
-
-def _authorise(calls: Ec2Calls, region: str, group: str, request: SecurityGroupRequest) -> None:
-    rules = [
-        {
-            "IpProtocol": "tcp",
-            "FromPort": request.port,
-            "ToPort": request.port,
-            "IpRanges": [{"CidrIp": request.source}],
-        },
-        {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]},
-    ]
-    operation = "authorize_security_group_ingress"
-    for rule in rules:
-        with translating(f"{action_of(operation)} in {region}"):
-            try:
-                getattr(calls.client("ec2", region), operation)(GroupId=group, IpPermissions=[rule])
-            except ClientError as error:
-                if code_of(error) == "InvalidGroup.NotFound":
-                    text = f"EC2: the security group {group} is not visible yet."
-                    raise CloudError(Cause.UNANSWERED, text) from None
-                if code_of(error) != "InvalidPermission.Duplicate":
-                    raise
+    return CloudResource(Kind.PLACEMENT_GROUP, name, region, tags, name=name)
 
 
 def _create_volume(calls: Ec2Calls, request: VolumeRequest) -> CloudResource:
@@ -204,12 +160,12 @@ def _create_volume(calls: Ec2Calls, request: VolumeRequest) -> CloudResource:
         "ClientToken": tags.token,
     }
     used = {key: value for key, value in parameters.items() if value}
-    tagging = _tagging(calls, region, tags, "volume")
+    marks = tagging(calls, region, tags, "volume")
     try:
-        made = calls.call("create_volume", region, **used, **tagging)
+        made = calls.call("create_volume", region, **used, **marks)
     except CloudError as error:
         raise when_not_yet_visible(error, request.snapshot) from None
-    _tag_afterwards(calls, region, tags, [made["VolumeId"]])
+    tag_afterwards(calls, region, tags, [made["VolumeId"]])
     return ec2_listing.volume(made, region, tags)
 
 
@@ -222,12 +178,12 @@ def _create_snapshot(calls: Ec2Calls, request: SnapshotRequest) -> CloudResource
     volume = request.source
     if volume.startswith("i-"):
         volume = _root_volume(calls, region, volume)
-    parameters = _tagging(calls, region, tags, "snapshot")
+    parameters = tagging(calls, region, tags, "snapshot")
     try:
         made = calls.call("create_snapshot", region, VolumeId=volume, **parameters)
     except CloudError as error:
         raise when_not_yet_visible(error, volume) from None
-    _tag_afterwards(calls, region, tags, [made["SnapshotId"]])
+    tag_afterwards(calls, region, tags, [made["SnapshotId"]])
     return ec2_listing.snapshot(made, region, tags)
 
 

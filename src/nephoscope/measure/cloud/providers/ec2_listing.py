@@ -6,13 +6,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nephoscope.measure.cloud.model import CloudResource, Kind, Machine, ResourceState, Tags
+from nephoscope.measure.cloud.model import (
+    CloudResource,
+    Kind,
+    Machine,
+    Placement,
+    ResourceState,
+    Tags,
+)
 from nephoscope.measure.cloud.provider import Cause, CloudError
 from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
 
 DELETIONS: dict[Kind, tuple[str, str, str]] = {
     Kind.BALANCER: ("delete_load_balancer", "LoadBalancerArn", "elbv2"),
     Kind.MACHINE: ("terminate_instances", "InstanceIds", "ec2"),
+    Kind.PLACEMENT_GROUP: ("delete_placement_group", "GroupName", "ec2"),
     Kind.LAUNCH_TEMPLATE: ("delete_launch_template", "LaunchTemplateId", "ec2"),
     Kind.ADDRESS: ("release_address", "AllocationId", "ec2"),
     Kind.PORT: ("delete_network_interface", "NetworkInterfaceId", "ec2"),
@@ -23,6 +31,13 @@ DELETIONS: dict[Kind, tuple[str, str, str]] = {
     Kind.KEY_PAIR: ("delete_key_pair", "KeyName", "ec2"),
 }
 """Kind -> boto3's operation that removes one, its parameter, the service."""
+
+
+def placements(entry: Mapping[str, Any]) -> tuple[Placement, ...] | None:
+    """Returns the strategies of placement groups that a type allows; None where it is not said."""
+    info = entry.get("PlacementGroupInfo")
+    return None if info is None else tuple(info.get("SupportedStrategies", ()))
+
 
 _MACHINE_STATES = {
     "pending": ResourceState.PENDING,
@@ -145,6 +160,11 @@ snapshot = _maker(Kind.SNAPSHOT, "SnapshotId", created="StartTime")
 _OWN = {"Owners": ["self"]}
 _KINDS: tuple[tuple[Kind, Maker, str, str, dict[str, Any], tuple[str, ...], bool], ...] = (
     (
+        Kind.PLACEMENT_GROUP,
+        _maker(Kind.PLACEMENT_GROUP, "GroupName", name="GroupName"),
+        "describe_placement_groups", "PlacementGroups", {}, ("GroupName",), True,
+    ),
+    (
         Kind.LAUNCH_TEMPLATE,
         _maker(Kind.LAUNCH_TEMPLATE, "LaunchTemplateId", name="LaunchTemplateName"),
         "describe_launch_templates", "LaunchTemplates", {}, (), True,
@@ -238,7 +258,7 @@ def resources(
     calls: Ec2Calls, region: str, kinds: Collection[Kind] | None = None
 ) -> Sequence[CloudResource]:
     """Returns everything of ours in a region, of some kinds only where those are named: one call
-    instead of twelve. Raises CloudError where any listing fails: a part would look like the
+    instead of thirteen. Raises CloudError where any listing fails: a part would look like the
     whole."""
     wanted = frozenset(Kind if kinds is None else kinds)
     listed: list[CloudResource] = []

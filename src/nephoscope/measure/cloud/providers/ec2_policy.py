@@ -20,6 +20,7 @@ _READ = (
     "ec2:DescribeKeyPairs",
     "ec2:DescribeLaunchTemplates",
     "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribePlacementGroups",
     "ec2:DescribeRegions",
     "ec2:DescribeSecurityGroups",
     "ec2:DescribeSnapshots",
@@ -34,6 +35,8 @@ _READ = (
 """Actions that read and that IAM cannot limit to single resources."""
 
 _CREATE = {
+    "ec2:AuthorizeSecurityGroupIngress": "security-group-rule",
+    "ec2:CreatePlacementGroup": "placement-group",
     "ec2:CreateSecurityGroup": "security-group",
     "ec2:CreateSnapshot": "snapshot",
     "ec2:CreateVolume": "volume",
@@ -49,6 +52,7 @@ _CHANGE = (
     "ec2:DeleteKeyPair",
     "ec2:DeleteLaunchTemplate",
     "ec2:DeleteNetworkInterface",
+    "ec2:DeletePlacementGroup",
     "ec2:DeleteSecurityGroup",
     "ec2:DeleteSnapshot",
     "ec2:DeleteVolume",
@@ -58,6 +62,7 @@ _CHANGE = (
     "ec2:ModifyInstanceAttribute",
     "ec2:RebootInstances",
     "ec2:ReleaseAddress",
+    "ec2:RevokeSecurityGroupIngress",
     "ec2:StartInstances",
     "ec2:StopInstances",
     "ec2:TerminateInstances",
@@ -72,6 +77,7 @@ _TAGGED = (
     "key-pair",
     "launch-template",
     "network-interface",
+    "placement-group",
     "security-group",
     "snapshot",
     "volume",

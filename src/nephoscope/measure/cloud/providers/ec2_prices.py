@@ -47,8 +47,11 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
     region = request.region
     storage = _volume_price(calls, region, "gp3")
     address = _price(calls, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
+    # The dearest tier of the way to the Internet: to other regions it costs no more.
+    out = _price(calls, "AWSDataTransfer", fromRegionCode=region, transferType="AWS Outbound")
     return MachinePrices(
         per_h,
+        egress_gib=out[0],
         address_h=address[0],
         storage_gib_h=None if storage[0] is None else storage[0] / _MONTH_H,
         minimum_s=_MINIMUM_S,

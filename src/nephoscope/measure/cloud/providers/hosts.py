@@ -35,7 +35,13 @@ from nephoscope.measure.cloud.model import (
     StoragePrices,
     Tags,
 )
-from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
+from nephoscope.measure.cloud.provider import (
+    Cause,
+    CloudError,
+    CloudSettings,
+    CloudTraits,
+    WithoutFirewalls,
+)
 
 REGION = "hosts"
 """Region of hosts for which the inventory names none (`nephoscope_region`)."""
@@ -54,7 +60,7 @@ def open(settings: CloudSettings) -> ExistingHosts:
     return ExistingHosts(settings)
 
 
-class ExistingHosts:
+class ExistingHosts(WithoutFirewalls):
     """See `Provider`. A group of the inventory is a type; every host is of type `all`."""
 
     traits: ClassVar[CloudTraits] = CloudTraits(

@@ -30,7 +30,13 @@ from nephoscope.measure.cloud.model import (
     StoragePrices,
     Tags,
 )
-from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
+from nephoscope.measure.cloud.provider import (
+    Cause,
+    CloudError,
+    CloudSettings,
+    CloudTraits,
+    WithoutFirewalls,
+)
 from nephoscope.measure.cloud.user_data import LEASE_FILE
 from nephoscope.measure.targets.exec.kubeconfig import Connection, connect
 from nephoscope.measure.targets.exec.rest import Answer, NotReached, words_of_failure
@@ -81,7 +87,7 @@ def open(settings: CloudSettings) -> KubernetesCloud:
     return KubernetesCloud(settings)
 
 
-class KubernetesCloud:
+class KubernetesCloud(WithoutFirewalls):
     """See `Provider`."""
 
     traits: ClassVar[CloudTraits] = CloudTraits(

@@ -39,6 +39,7 @@ from nephoscope.measure.cloud.provider import (
     CloudSettings,
     CloudTraits,
     Provider,
+    WithoutFirewalls,
 )
 
 _DEFAULT_REGION = "default"
@@ -75,7 +76,7 @@ def open(settings: CloudSettings) -> Provider:
     return LibcloudCloud(settings, DRIVERS[settings.provider])
 
 
-class LibcloudCloud:
+class LibcloudCloud(WithoutFirewalls):
     """See `Provider`."""
 
     traits: ClassVar[CloudTraits] = CloudTraits(

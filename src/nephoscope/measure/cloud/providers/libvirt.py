@@ -34,7 +34,13 @@ from nephoscope.measure.cloud.model import (
     VolumeRequest,
 )
 from nephoscope.measure.cloud.nocloud import seed
-from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
+from nephoscope.measure.cloud.provider import (
+    Cause,
+    CloudError,
+    CloudSettings,
+    CloudTraits,
+    WithoutFirewalls,
+)
 from nephoscope.measure.cloud.providers import libvirt_xml as xml
 from nephoscope.measure.cloud.providers.libvirt_errors import translated
 
@@ -68,7 +74,7 @@ class _Image:
     initrd: str = ""
 
 
-class Libvirt:
+class Libvirt(WithoutFirewalls):
     """See `Provider`."""
 
     traits: ClassVar[CloudTraits] = CloudTraits(

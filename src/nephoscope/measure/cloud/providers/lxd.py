@@ -29,7 +29,13 @@ from nephoscope.measure.cloud.model import (
     Tags,
     VolumeRequest,
 )
-from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
+from nephoscope.measure.cloud.provider import (
+    Cause,
+    CloudError,
+    CloudSettings,
+    CloudTraits,
+    WithoutFirewalls,
+)
 from nephoscope.measure.targets.exec.lxd import Lxd, global_address, server_of
 from nephoscope.measure.targets.exec.rest import (
     READ_S,
@@ -71,7 +77,7 @@ def open(settings: CloudSettings) -> LxdCloud:
     return LxdCloud(settings)
 
 
-class LxdCloud:
+class LxdCloud(WithoutFirewalls):
     """See `Provider`."""
 
     traits: ClassVar[CloudTraits] = CloudTraits(

@@ -11,7 +11,6 @@ import base64
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
@@ -30,6 +29,7 @@ from nephoscope.measure.cloud.model import (
     MachinePrices,
     MachineRequest,
     MachineType,
+    PlacementGroupRequest,
     Request,
     ResourceState,
     SecurityGroupRequest,
@@ -46,7 +46,9 @@ from nephoscope.measure.cloud.provider import (
     CloudSettings,
     CloudTraits,
 )
+from nephoscope.measure.cloud.providers import openstack_network as network
 from nephoscope.measure.cloud.providers.openstack_errors import translated, unknown_region
+from nephoscope.measure.cloud.providers.openstack_network import name_of, seconds_of, tags_of
 
 _T = TypeVar("_T")
 _GIB = 2**30
@@ -95,6 +97,7 @@ class OpenStack:
                 Kind.MACHINE,
                 Kind.KEY_PAIR,
                 Kind.SECURITY_GROUP,
+                Kind.PLACEMENT_GROUP,
                 Kind.PORT,
                 Kind.IMAGE,
                 Kind.VOLUME,
@@ -102,6 +105,7 @@ class OpenStack:
             }
         ),
         actions=frozenset(Action),
+        placements=tuple(network.POLICIES),
         is_public=False,
         # A request whose client has gone may still wait for a worker of nova's API.
         settle_s=20.0,
@@ -229,7 +233,13 @@ class OpenStack:
             return self._call("adding a key pair", request.region, lambda c: _key_pair(c, request))
         if isinstance(request, SecurityGroupRequest):
             return self._call(
-                "making a security group", request.region, lambda c: _security_group(c, request)
+                "making a security group",
+                request.region,
+                lambda c: network.security_group(c, request),
+            )
+        if isinstance(request, PlacementGroupRequest):
+            return self._call(
+                "making a server group", request.region, lambda c: network.server_group(c, request)
             )
         if isinstance(request, VolumeRequest):
             return self._call("making a volume", request.region, lambda c: _volume(c, request))
@@ -246,12 +256,13 @@ class OpenStack:
         """See `Provider.delete`."""
 
         def remove(connection: Connection) -> None:
-            compute, network = connection.compute, connection.network
+            compute, networks = connection.compute, connection.network
             calls: Mapping[Kind, Callable[..., Any]] = {
                 Kind.MACHINE: lambda: compute.delete_server(resource.id),
                 Kind.KEY_PAIR: lambda: compute.delete_keypair(resource.id),
-                Kind.SECURITY_GROUP: lambda: network.delete_security_group(resource.id),
-                Kind.PORT: lambda: network.delete_port(resource.id),
+                Kind.PLACEMENT_GROUP: lambda: compute.delete_server_group(resource.id),
+                Kind.SECURITY_GROUP: lambda: networks.delete_security_group(resource.id),
+                Kind.PORT: lambda: networks.delete_port(resource.id),
                 Kind.IMAGE: lambda: connection.image.delete_image(resource.id),
                 Kind.VOLUME: lambda: connection.block_storage.delete_volume(resource.id),
                 Kind.SNAPSHOT: lambda: connection.block_storage.delete_snapshot(resource.id),
@@ -259,6 +270,12 @@ class OpenStack:
             calls[resource.kind]()
 
         self._call(f"removing {resource}", resource.region, remove)
+
+    def admit(self, group: CloudResource, sources: Collection[str]) -> None:
+        """See `Provider.admit`."""
+        self._call(
+            f"opening {group}", group.region, lambda c: network.admit(c, group, frozenset(sources))
+        )
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
         """See `Provider.act`; the first action after a RESIZE confirms it, as nova wants it."""
@@ -323,7 +340,7 @@ class OpenStack:
             calls: Mapping[Kind, Callable[..., Any]] = {
                 Kind.MACHINE: lambda: connection.compute.set_server_metadata(resource.id, **values),
                 Kind.SECURITY_GROUP: lambda: connection.network.update_security_group(
-                    resource.id, name=_name(tags)
+                    resource.id, name=name_of(tags)
                 ),
                 Kind.IMAGE: lambda: connection.image.update_image(resource.id, **values),
                 Kind.VOLUME: lambda: storage.set_volume_metadata(resource.id, **values),
@@ -338,17 +355,6 @@ class OpenStack:
 def open(settings: CloudSettings) -> OpenStack:
     """Returns a cloud. Nothing is asked of it yet."""
     return OpenStack(settings)
-
-
-def _name(tags: Tags) -> str:
-    """A name that holds tags and token, of the characters that every nova takes."""
-    return tags.as_name(tags.token).replace(".", " ")
-
-
-def _tags(name: str) -> Tags | None:
-    """The tags in a name that `_name` made."""
-    tags, dotted = Tags.from_name(str(name)), str(name).replace(" ", ".")
-    return replace(tags, token=dotted.split(".", 4)[4]) if tags and dotted.count(".") > 3 else tags
 
 
 def _number(value: object) -> float | None:
@@ -382,34 +388,6 @@ def _flavour(connection: Connection, name: str) -> str:
     return str(result.id)
 
 
-def _networks(connection: Connection, name: str) -> Any:
-    """The networks of a server, as nova wants them."""
-    if name:
-        result = connection.network.find_network(name, ignore_missing=True)
-        if result is None:
-            raise CloudError(
-                Cause.UNKNOWN,
-                f"OpenStack: no network '{name}'.",
-                "List them with `openstack network list`.",
-            )
-        return [{"uuid": result.id}]
-    usable = [
-        entry
-        for entry in connection.network.networks()
-        if entry.is_shared or not entry.is_router_external
-    ]
-    if len(usable) == 1:
-        return [{"uuid": usable[0].id}]
-    if usable:
-        names = ", ".join(sorted(str(entry.name) for entry in usable))
-        raise CloudError(
-            Cause.UNKNOWN,
-            f"OpenStack: the project has {len(usable)} networks, and none is named.",
-            f"Name one of: {names}.",
-        )
-    return "auto"
-
-
 def _servers(connection: Connection, request: MachineRequest) -> Sequence[Machine]:
     flavour = connection.compute.get_flavor(_flavour(connection, request.type))
     if request.disk_bytes and request.disk_bytes > int(flavour.disk) * _GIB:
@@ -428,7 +406,7 @@ def _servers(connection: Connection, request: MachineRequest) -> Sequence[Machin
         "max_count": request.count,
         "return_reservation_id": True,
         "metadata": request.tags.as_mapping(),
-        "networks": _networks(connection, request.network),
+        "networks": network.networks(connection, request.network),
         # Also where the cloud has no metadata service.
         "config_drive": True,
     }
@@ -455,43 +433,13 @@ def _servers(connection: Connection, request: MachineRequest) -> Sequence[Machin
 
 
 def _key_pair(connection: Connection, request: KeyPairRequest) -> Sequence[CloudResource]:
-    name = _name(request.tags)
+    name = name_of(request.tags)
     try:
         connection.compute.create_keypair(name=name, public_key=request.public_key)
     except exceptions.ConflictException:
         # The token is in the name: this call has made it before.
         connection.compute.get_keypair(name)
     return [CloudResource(Kind.KEY_PAIR, name, request.region, request.tags, name=name)]
-
-
-def _security_group(
-    connection: Connection, request: SecurityGroupRequest
-) -> Sequence[CloudResource]:
-    network, name = connection.network, _name(request.tags)
-    groups = list(network.security_groups(name=name))
-    group = groups[0] if groups else network.create_security_group(name=name)
-    family = "IPv6" if ":" in request.source else "IPv4"
-    rules: list[dict[str, Any]] = [
-        {"ethertype": ethertype, "remote_group_id": group.id} for ethertype in ("IPv4", "IPv6")
-    ]
-    # Last: a group that lacks it is listed as failed.
-    rules.append(
-        {
-            "ethertype": family,
-            "remote_ip_prefix": request.source,
-            "protocol": "tcp",
-            "port_range_min": request.port,
-            "port_range_max": request.port,
-        }
-    )
-    for rule in rules:
-        try:
-            network.create_security_group_rule(
-                security_group_id=group.id, direction="ingress", **rule
-            )
-        except exceptions.ConflictException:
-            continue
-    return [CloudResource(Kind.SECURITY_GROUP, group.id, request.region, request.tags, name=name)]
 
 
 def _volume(connection: Connection, request: VolumeRequest) -> Sequence[CloudResource]:
@@ -522,7 +470,7 @@ def _snapshot(connection: Connection, request: SnapshotRequest) -> Sequence[Clou
             volume_id=request.source, name=request.tags.run, metadata=values, force=True
         )
         return [_stored(Kind.SNAPSHOT, made, request.region, request.tags)]
-    name = _name(request.tags)
+    name = name_of(request.tags)
     image = connection.compute.create_server_image(server, name, metadata=values)
     return [
         CloudResource(
@@ -537,46 +485,21 @@ def _listed(connection: Connection, region: str) -> Iterator[CloudResource]:
         if machine := _machine(server, region):
             yield machine
     for pair in connection.compute.keypairs():
-        if tags := _tags(pair.name):
+        if tags := tags_of(pair.name):
             yield CloudResource(Kind.KEY_PAIR, str(pair.name), region, tags, name=str(pair.name))
-    yield from _networked(connection, region, {str(server.id) for server in servers})
+    yield from network.groups(connection, region)
+    yield from network.listed(connection, region, {str(server.id) for server in servers})
     owner = connection.current_project_id
     for image in connection.image.images(owner=owner):
         if tags := Tags.from_mapping(_texts(image.properties or {})):
             state = _IMAGE_STATES.get(str(image.status), ResourceState.READY)
             name = str(image.name or "")
-            made = _seconds(image.created_at)
+            made = seconds_of(image.created_at)
             yield CloudResource(Kind.IMAGE, str(image.id), region, tags, state, "", name, made)
     if connection.has_service("block-storage"):
         storage = connection.block_storage
         yield from _of_storage(Kind.VOLUME, storage.volumes(details=True), region)
         yield from _of_storage(Kind.SNAPSHOT, storage.snapshots(details=True), region)
-
-
-def _networked(connection: Connection, region: str, servers: set[str]) -> Iterator[CloudResource]:
-    """Security groups, and ports in them whose server has gone: nova makes ports without tags."""
-    project, own_groups = connection.current_project_id, {}
-    for group in connection.network.security_groups(project_id=project):
-        if tags := _tags(group.name):
-            own_groups[group.id] = tags
-            is_open = any(
-                rule["direction"] == "ingress" and rule["remote_ip_prefix"]
-                for rule in group.security_group_rules
-            )
-            state = ResourceState.READY if is_open else ResourceState.FAILED
-            yield CloudResource(
-                Kind.SECURITY_GROUP,
-                str(group.id),
-                region,
-                tags,
-                state,
-                name=str(group.name),
-                created_s=_seconds(group.created_at),
-            )
-    for port in connection.network.ports(project_id=project) if own_groups else ():
-        own = [own_groups[group] for group in port.security_group_ids or () if group in own_groups]
-        if own and str(port.device_id) not in servers:
-            yield CloudResource(Kind.PORT, str(port.id), region, own[0], name=str(port.name or ""))
 
 
 def _of_storage(kind: Kind, listed: Iterable[Any], region: str) -> Iterator[CloudResource]:
@@ -594,7 +517,7 @@ def _stored(kind: Kind, entry: Any, region: str, tags: Tags) -> CloudResource:
         _VOLUME_STATES.get(str(entry.status), ResourceState.READY),
         str(getattr(entry, "availability_zone", "") or ""),
         str(entry.name or ""),
-        _seconds(entry.created_at),
+        seconds_of(entry.created_at),
     )
 
 
@@ -623,7 +546,7 @@ def _machine(server: Any, region: str, tags: Tags | None = None) -> Machine | No
         state,
         str(server.availability_zone or ""),
         str(server.name or ""),
-        _seconds(server.created_at),
+        seconds_of(server.created_at),
         type=str(flavour.get("original_name") or flavour.get("id") or ""),
         image=str(image.get("id") or ""),
         address=next(iter(floating + fixed), ""),
@@ -637,10 +560,3 @@ def _machine(server: Any, region: str, tags: Tags | None = None) -> Machine | No
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): str(value) for key, value in values.items()}
-
-
-def _seconds(text: str | None) -> float | None:
-    """Seconds since the epoch of a time in UTC, with or without its mark."""
-    if not text:
-        return None
-    return datetime.fromisoformat(str(text).rstrip("Z") + "+00:00").timestamp()

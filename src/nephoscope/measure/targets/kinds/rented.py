@@ -23,10 +23,11 @@ from nephoscope.measure.targets.kinds.record import (
 if TYPE_CHECKING:
     from nephoscope.measure.targets.probe.target import Target
 
-_VARIED = ("provider", "region", "zone", "type", "image", "market")
+_VARIED = ("provider", "region", "zone", "type", "image", "market", "placement")
 """Keys that may have several values: each combination is a target of its own."""
 
 _MarketName = Literal["on demand", "spot"]
+_PlacementName = Literal["none", "cluster", "spread", "partition"]
 
 
 def _one_or_more(**item: Any) -> tuple[BeforeValidator, Any, WithJsonSchema]:
@@ -98,6 +99,13 @@ class RentedRecord(TargetRecord):
     market: Annotated[tuple[_MarketName, ...], *_one_or_more(enum=["on demand", "spot"])] = Field(
         default=("on demand",), description="`on demand` or `spot`."
     )
+    placement: Annotated[
+        tuple[_PlacementName, ...], *_one_or_more(enum=["none", "cluster", "spread", "partition"])
+    ] = Field(
+        default=("none",),
+        description="Placement group that is made for all machines of a zone with this value: "
+        "`cluster` close together, `spread` on hardware of their own, `partition`; or `none`.",
+    )
     count: Annotated[Count, Field(ge=1, le=64)] = Field(
         default=1, description="Number of machines; each becomes a target NAME-1, NAME-2, …."
     )
@@ -108,6 +116,11 @@ class RentedRecord(TargetRecord):
         "profile, an entry of clouds.yaml, a context of a kubeconfig.",
     )
     network: str = Field(default="", description="Network of the machine, else the default.")
+    per_gib_out: Annotated[float, Field(ge=0)] | None = Field(
+        default=None,
+        description="Price of a GiB that it sends to other regions and clouds; the cloud's list "
+        "when absent.",
+    )
     volumes: Annotated[tuple[VolumeRecord, ...], Field(max_length=limits.VOLUMES)] = Field(
         default=(), description="Volumes that each machine gets, besides its own disk."
     )

@@ -56,6 +56,11 @@ class SshRecord(TargetRecord):
     jump: tuple[Annotated[str, AfterValidator(_jump_host)], ...] = Field(
         default=(), description="Hosts to go through, in order: user@host:port."
     )
+    inner_network: str = Field(
+        default="",
+        description="Word for a network whose hosts reach each other at their own addresses; "
+        "hosts without it, or with another word, are reached at the address used from here.",
+    )
     directory: Directory = ""
 
     @model_validator(mode="after")
@@ -89,7 +94,9 @@ class SshRecord(TargetRecord):
         # asyncssh takes longer to import than a whole `nephoscope --help`.
         from nephoscope.measure.targets.ssh.target import SshTarget
 
-        return SshTarget(self.name, self.route(), directory=self.directory)
+        return SshTarget(
+            self.name, self.route(), directory=self.directory, inner_network=self.inner_network
+        )
 
     def side_effects(self, lab: str) -> Iterator[SideEffect]:
         """See `TargetRecord.side_effects`."""

@@ -22,13 +22,23 @@ from nephoscope.measure.targets.ssh.route import SshRoute
 class SshTarget(Target):
     """Runs the probe on a host over one ssh connection."""
 
-    def __init__(self, name: str, route: SshRoute, *, directory: str = "") -> None:
+    def __init__(
+        self, name: str, route: SshRoute, *, directory: str = "", inner_network: str = ""
+    ) -> None:
         self._ssh = SshChannel(name, route, directory)
+        self._inner_network = inner_network
         super().__init__(name, self._ssh)
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
-        """See `Target.endpoint`: the address under which it is reached from here, and its own."""
+        """See `Target.endpoint`: its own address, and that under which it is reached from here;
+        a client in the same inner network reaches it at its own."""
         endpoint = self._ssh.endpoint()
+        if (
+            self._inner_network
+            and isinstance(client, SshTarget)
+            and client._inner_network == self._inner_network
+        ):
+            endpoint = Endpoint(endpoint.bind, endpoint.bind)
         if version and {
             ip_address(address).version for address in (endpoint.bind, endpoint.address)
         } != {version}:
