@@ -32,8 +32,8 @@ from nephoscope.report.blocks import Chart, Section
 from nephoscope.report.feature_sections import build_all
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun, default_path
-from nephoscope.store.objects.address import folder_of
 from nephoscope.store.export import factor_columns, flat_table
+from nephoscope.store.objects.address import folder_of
 
 __all__ = ["Comparison", "NephoscopeError", "Plot", "Run", "RunStore", "open_store"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from nephoscope.core.model import BUSY_MACHINE, RunResult, RunSummary
 from nephoscope.report import summary, terminal_output, wording

@@ -28,7 +28,7 @@ from nephoscope.store.manifest import (
     read_manifest,
     write_manifest,
 )
-from nephoscope.store.objects.opening import mirror_of
+from nephoscope.store.run_folder import RunFolder
 from nephoscope.store.trial_folder import Integrity, TrialFile, TrialFiles, batches_of
 
 if TYPE_CHECKING:
@@ -44,13 +44,11 @@ at most these, and the same command measures them again. Synced one by one, they
 of the time of a run of short trials."""
 
 
-class StoredRun:
+class StoredRun(RunFolder):
     """A run's folder: manifest.json, journal.jsonl, trials/, report/."""
 
     def __init__(self, path: Path, run_id: str = "") -> None:
-        self._path = path
-        self._mirror = mirror_of(path.parent.parent)
-        """Of a run on object storage, of which the folder is a copy."""
+        super().__init__(path)
         self._id = run_id
         self._manifest: RunManifest | None = None
         self._files = TrialFiles()
@@ -59,29 +57,11 @@ class StoredRun:
         """The journal since the last part was written."""
         self._unsynced: list[Path] = []
         self._synced_s = -math.inf
-        self._is_brought = False
 
     @property
     def id(self) -> str:
         """The run's id, which is its folder's name once it has appeared in the store."""
         return self._id or self._path.name
-
-    @property
-    def path(self) -> Path:
-        """The run's folder; on object storage, the copy on this machine, which is made first."""
-        if self._mirror is not None and not self._is_brought:
-            self._mirror.bring(self._path.name)
-            self._is_brought = True
-        return self._path
-
-    @path.setter
-    def path(self, path: Path) -> None:
-        self._path = path
-
-    @property
-    def address(self) -> str:
-        """Where the run is, for people: its folder, or its address on object storage."""
-        return str(self.path) if self._mirror is None else f"{self._mirror.address}/runs/{self.id}"
 
     @property
     def manifest(self) -> RunManifest:
@@ -149,11 +129,6 @@ class StoredRun:
     def report_path(self) -> Path:
         """The folder into which reports are written."""
         return self.path / "report"
-
-    @property
-    def store_address(self) -> str:
-        """Where the run's store is, for people, and for `--store`."""
-        return str(self.path.parents[1]) if self._mirror is None else self._mirror.address
 
     def spec(self, benchmark: str) -> BenchmarkSpec:
         """The declaration of a benchmark as it was when the run began (imports have their own)."""
@@ -302,7 +277,7 @@ class StoredRun:
         """
         from nephoscope.store import trialfile
 
-        self._bring_samples()
+        self.bring_samples()
         if not self._merged:
             try:
                 return trialfile.read(self.trials_path / f"{name}.parquet", digest)
@@ -363,7 +338,7 @@ class StoredRun:
         Raises StoreError when another process has the lock. On object storage, what changed is
         published when the block ends.
         """
-        with self.hold(), self._published():
+        with self.hold(), self.publishing():
             recover(self.trials_path)
             remove_leftovers(self.path)
             remove_leftovers(self.trials_path)
@@ -373,24 +348,8 @@ class StoredRun:
             self._adopt()
             yield
             self.sync()
-
-    @contextlib.contextmanager
-    def _published(self) -> Iterator[None]:
-        if self._mirror is None:
-            yield
-            return
-        from nephoscope.store.objects import publishing
-
-        publishing.begin_change(self._mirror, self.id)
-        try:
-            yield
-        except BaseException:
-            # The error of the block is the one to report; the run is published by the next command.
-            with contextlib.suppress(StoreError):
-                publishing.publish(self._mirror, self.id)
-            raise
-        publishing.publish(self._mirror, self.id)
-        self.reread()  # labels of another machine may have been put together with these
+        if self._mirror is not None:
+            self.reread()  # labels of other machines may have been put together with these
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -417,12 +376,8 @@ class StoredRun:
             return self._read_files_once()
         return files
 
-    def _bring_samples(self) -> None:
-        if self._mirror is not None:
-            self._mirror.bring_samples(self.id)
-
     def _read_files_once(self) -> list[TrialFile]:
-        self._bring_samples()
+        self.bring_samples()
         merged = self._merged
         if merged and self._since.start != merged["journal_bytes"]:
             self._since = Journal(merged["journal_bytes"])

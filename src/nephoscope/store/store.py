@@ -20,7 +20,6 @@ from nephoscope.core.documents import to_json
 from nephoscope.core.errors import (
     StoreError,
     UnknownName,
-    UnpublishedRun,
     UnreadableRun,
     UsageError,
 )
@@ -31,12 +30,11 @@ from nephoscope.store.files import opened, sync_directory, translating_os_errors
 from nephoscope.store.holder import WITHOUT_RESULTS
 from nephoscope.store.manifest import MEASURED, RUNNING, RunManifest, write_manifest
 from nephoscope.store.objects.address import data_folder, folder_of
-from nephoscope.store.objects.opening import mirror_of
 from nephoscope.store.run import StoredRun
+from nephoscope.store.store_folder import StoreFolder
 
 if TYPE_CHECKING:
     from nephoscope.measure.plans import Plan
-    from nephoscope.store.objects.mirror import Mirror
 
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9][a-z0-9_-]*-[0-9a-f]{4}")
 
@@ -58,7 +56,7 @@ def warn_of_unreadable(sentence: str) -> None:
     warnings.warn(sentence, UnreadableRun, stacklevel=2)
 
 
-class Store:
+class Store(StoreFolder):
     """A directory of runs: STORE/runs/<run id>/.
 
     path: of the directory; or the address of a store on object storage, of which the directory is
@@ -66,18 +64,7 @@ class Store:
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
-        self.path = folder_of(path) if path is not None else default_path()
-        self._mirror = mirror_of(self.path)
-
-    @property
-    def address(self) -> str:
-        """Where the store is, for people: its path, or its address on object storage."""
-        return str(self.path) if self._mirror is None else self._mirror.address
-
-    @property
-    def runs_path(self) -> Path:
-        """The folder of the runs."""
-        return self.path / "runs"
+        super().__init__(folder_of(path) if path is not None else default_path())
 
     def create(
         self,
@@ -152,9 +139,7 @@ class Store:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         if self._mirror is not None and run.state != RUNNING:
-            from nephoscope.store.objects.publishing import publish
-
-            publish(self._mirror, run_id)
+            self._publish(run_id)
 
     def _unused_id(self, prefix: str) -> str:
         """An identifier that no run has: many runs may begin within a second."""
@@ -189,18 +174,6 @@ class Store:
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
-
-    def _publish_waiting(self) -> None:
-        """Publishes what earlier commands left on this machine; once in a process."""
-        mirror = self._mirror
-        if mirror is None or mirror.is_published:
-            return
-        from nephoscope.store.objects.publishing import publish_waiting
-
-        mirror.is_published = True
-        publish_waiting(
-            mirror, lambda sentence: warnings.warn(sentence, UnpublishedRun, stacklevel=2)
-        )
 
     def ids(self) -> list[str]:
         """The ids of all runs, oldest first; what is read of each to list it is at hand."""
@@ -263,7 +236,9 @@ class Store:
         """
         ids = self._names()
         if not ids and (name == "latest" or not day_files.day_files(self.path)):
-            raise UnknownName(f"There is no run in {self.address}.", "Measure: `nephoscope survey`.")
+            raise UnknownName(
+                f"There is no run in {self.address}.", "Measure: `nephoscope survey`."
+            )
         if name == "latest":
             chosen = [self._latest(ids)]
         else:
@@ -293,74 +268,30 @@ class Store:
 
     def discard(self, run: StoredRun) -> None:
         """Removes a run whose lock this process has."""
-        mirror = self._mirror
-        if mirror is not None:
-            if mirror.removed_later is None:
-                from nephoscope.store.objects.publishing import remove
-
-                remove(mirror, [run.id])
-            else:
-                mirror.removed_later.append(run.id)
+        self._take_out(run.id)
         aside = self.runs_path / f".{run.id}.{os.getpid()}{_REMOVED}"
         with self.choosing(), translating_os_errors(run.path, "removed"):
             run.path.rename(aside)
             sync_directory(self.runs_path)
             # From here on the run is gone, and what a kill leaves is removed by the next run.
             shutil.rmtree(aside)
-        if mirror is not None:
-            mirror.mark_path(run.id).unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def compacting(self) -> Iterator[None]:
-        """Held while day files change and runs are removed for them, which others see together."""
-        if self._mirror is None:
-            yield
-            return
-        from nephoscope.store.objects import days, publishing
-
-        self._mirror.removed_later = removed = []
-        try:
-            yield
-        finally:
-            self._mirror.removed_later = None
-            # A run whose line is not published stays in the index, and comes back from there.
-            days.publish_days(self._mirror)
-            publishing.remove(self._mirror, removed)
-
-    def fetch_again(self, run_ids: Sequence[str]) -> None:
-        """Makes sure that what is read of runs from now on is what the store has, not a copy."""
         if self._mirror is not None:
-            self._mirror.forget(run_ids)
-            self._mirror.bring_all(run_ids)
+            self._mirror.mark_path(run.id).unlink(missing_ok=True)
 
     def resumable(self, plan_hash: str) -> StoredRun | None:
         """The newest run of that plan that is not finished; None if there is none.
 
         On object storage, of those that were begun on this machine.
         """
-        runs = self.runs() if self._mirror is None else self._own_unfinished(self._mirror)
+        runs = self.runs() if self._mirror is None else self._own_unfinished()
         for run in sorted(runs, key=_created_s, reverse=True):
             if run.manifest.plan_hash == plan_hash and run.state in (RUNNING, MEASURED):
                 return run
         return None
 
-    def absence(self, run_id: str) -> tuple[tuple[int, ...], str] | None:
-        """Returns a sentence on a run that cannot be brought from object storage; None for one that
-        was removed since it was listed."""
-        try:
-            _ = self._run(run_id).path if self._mirror is not None else None
-        except StoreError as error:
-            return (), str(error)
-        return None
-
-    def _own_unfinished(self, mirror: Mirror) -> list[StoredRun]:
-        own = {
-            run_id
-            for run_id, entry in mirror.entries().items()
-            if entry["origin"] == mirror.identity and entry["state"] in (RUNNING, MEASURED)
-        }
-        ids = [name for name in self._names() if name in own | {*mirror.unpublished()}]
-        return list(self._readable(ids, warn_of_unreadable))
+    def _own_unfinished(self) -> list[StoredRun]:
+        names = self.unfinished_names()
+        return list(self._readable([run for run in self._names() if run in names], lambda _: None))
 
     def _latest(self, ids: Sequence[str]) -> str:
         """The newest run with results or in progress, else the newest."""

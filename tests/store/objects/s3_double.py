@@ -116,9 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
             end = min(int(last) + 1, len(content))
             text = f"bytes {first}-{end - 1}/{len(content)}"
             part = content[int(first) : end]
-            self._answer(
-                206, part, ETag=_tag(content), Last_Modified=modified, Content_Range=text
-            )
+            self._answer(206, part, ETag=_tag(content), Last_Modified=modified, Content_Range=text)
         else:
             size = {"Content_Length": str(len(content))} if self.command == "HEAD" else {}
             self._answer(200, content, ETag=_tag(content), Last_Modified=modified, **size)

@@ -54,13 +54,11 @@ def refresh_days(mirror: Mirror) -> None:
 def publish_days(mirror: Mirror) -> None:
     """Publishes the day files that changed here. Raises StoreError."""
     while True:
-        synced = _synced(mirror)
-        local = _local(mirror)
+        synced, local = _synced(mirror), _local(mirror)
         changed = {
             name
             for name in local.keys() | synced.files.keys()
             if local.get(name) != synced.files.get(name, "").partition(".")[0]
-            and (name in local or name in synced.files)
         }
         if not changed:
             return
@@ -69,25 +67,15 @@ def publish_days(mirror: Mirror) -> None:
             remote = synced
         files = dict(remote.files)
         for name in changed:
-            theirs = remote.files.get(name)
-            path = mirror.folder / FOLDER / name
-            if name not in local:
-                if theirs == synced.files.get(name):
-                    files.pop(name, None)
-                continue
-            if theirs is not None and theirs != synced.files.get(name):
-                _merge(mirror, name, theirs)
-            content = path.read_bytes()
-            files[name] = new_name(digests.digest_of(content))
-            mirror.service.put(_key(name, files[name]), content)
+            _put(mirror, name, files, synced.files.get(name))
         try:
             version = _write(mirror, files, remote.version)
         except ConditionFailed:
             continue
-        for name, own in remote.files.items():
-            if files.get(name) != own:
+        for name, content in remote.files.items():
+            if files.get(name) != content:
                 with contextlib.suppress(StoreError):
-                    mirror.service.delete(_key(name, own))
+                    mirror.service.delete(_key(name, content))
         for name in files.keys() - changed:
             if files[name] != synced.files.get(name):
                 _bring(mirror, name, files[name])
@@ -95,21 +83,34 @@ def publish_days(mirror: Mirror) -> None:
         return
 
 
-def merged_lines(theirs: bytes, ours: bytes) -> bytes:
-    """Returns the lines of two versions of a day file; of a run that both have, ours."""
+def _put(mirror: Mirror, name: str, files: Files, synced: str | None) -> None:
+    """Puts a file that changed here into `files`, or takes it out, and stores its object.
+
+    files: as others published them. synced: the content that the file had before it changed here.
+    """
+    path = mirror.folder / FOLDER / name
+    published = files.get(name)
+    if not path.exists():
+        if published == synced:
+            files.pop(name, None)
+        return
+    if published is not None and published != synced:
+        own = path.read_bytes()
+        _bring(mirror, name, published)
+        write_atomically(path, merged_lines(path.read_bytes(), own))
+    content = path.read_bytes()
+    files[name] = new_name(digests.digest_of(content))
+    mirror.service.put(_key(name, files[name]), content)
+
+
+def merged_lines(published: bytes, own: bytes) -> bytes:
+    """Returns the lines of two versions of a day file; of a run that both have, the second's."""
     lines: dict[bytes, bytes] = {}
-    for line in (*theirs.splitlines(keepends=True), *ours.splitlines(keepends=True)):
+    for line in (*published.splitlines(keepends=True), *own.splitlines(keepends=True)):
         if line.endswith(b"\n"):
             match = _RUN.match(line)
             lines[match[1] if match else line] = line
     return b"".join(lines.values())
-
-
-def _merge(mirror: Mirror, name: str, theirs: str) -> None:
-    path = mirror.folder / FOLDER / name
-    ours = path.read_bytes()
-    _bring(mirror, name, theirs)
-    write_atomically(path, merged_lines(path.read_bytes(), ours))
 
 
 def _bring(mirror: Mirror, name: str, own: str) -> None:

@@ -112,12 +112,22 @@ class Mirror:
 
     def base(self, run_id: str) -> dict[str, Any]:
         """Returns what was published or brought last: `pack`, `samples`, `stamp`, `labels`."""
-        with translating_os_errors(self.runs, "read"), contextlib.suppress(FileNotFoundError):
-            for path in (self.runs / run_id).glob(f"{_BASE}*"):
-                with contextlib.suppress(ValueError):
+        return self.base_of(self.runs / run_id)
+
+    def base_of(self, folder: Path) -> dict[str, Any]:
+        """Returns the published state that a folder is; empty where it was never published."""
+        with translating_os_errors(folder, "read"):
+            for path in folder.glob(f"{_BASE}*"):
+                with contextlib.suppress(ValueError, FileNotFoundError):
                     values: dict[str, Any] = json.loads(path.read_bytes())
                     return values
         return {}
+
+    def clear_base(self, folder: Path) -> None:
+        """Notes that a run's folder was never published."""
+        with translating_os_errors(folder, "written"):
+            for path in folder.glob(f"{_BASE}*"):
+                path.unlink(missing_ok=True)
 
     def set_base(self, folder: Path, values: Mapping[str, Any]) -> None:
         """Notes that a run's folder is this published state."""
@@ -147,8 +157,8 @@ class Mirror:
 
         Raises StoreError where an object is missing or damaged.
         """
-        if self._is_here(run_id):
-            return
+        if run_id.startswith(".") or self._is_here(run_id):
+            return  # one that is being made has no name yet
         entry = self.entries().get(run_id)
         for _ in range(3):
             if entry is None:

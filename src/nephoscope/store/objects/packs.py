@@ -18,7 +18,7 @@ SAMPLES = "trials/samples.parquet"
 _NAME = re.compile(r"(?:(?:trials|report)/)?[A-Za-z0-9][^/\0]{0,254}")
 """Files of a run's folder; those that begin with a dot are this machine's own."""
 _TIME = "NEPHOSCOPE.mtime_ns"
-"""Header with a file's time of change, by whose nanoseconds summaries know the files they are of."""
+"""Header with a file's time of change: summaries know their files by its nanoseconds."""
 _LIMIT = 8 << 30
 """Bytes of a run without its samples that are unpacked."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -19,8 +20,15 @@ from nephoscope.store import summary
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.holder import lock_if_free
-from nephoscope.store.manifest import MEASURED, RUNNING, read_manifest, write_manifest
+from nephoscope.store.manifest import (
+    MEASURED,
+    RUNNING,
+    RunManifest,
+    read_manifest,
+    write_manifest,
+)
 from nephoscope.store.objects import packs
+from nephoscope.store.objects.conditions import require_conditional_writes
 from nephoscope.store.objects.mirror import (
     Mirror,
     new_name,
@@ -28,7 +36,6 @@ from nephoscope.store.objects.mirror import (
     samples_key,
 )
 from nephoscope.store.objects.object_index import ChangedMeanwhile, IndexEntry
-from nephoscope.store.objects.conditions import require_conditional_writes
 
 
 def begin_change(mirror: Mirror, run_id: str) -> None:
@@ -68,9 +75,7 @@ def publish(mirror: Mirror, run_id: str) -> None:
         mark.unlink(missing_ok=True)
 
 
-def _publish_state(
-    mirror: Mirror, folder: Path, base: Mapping[str, Any], stamp: str
-) -> None:
+def _publish_state(mirror: Mirror, folder: Path, base: Mapping[str, Any], stamp: str) -> None:
     run_id = folder.name
     require_conditional_writes(mirror)
     manifest = read_manifest(folder / "manifest.json")
@@ -123,55 +128,67 @@ def _take_over(
     """
     run_id = folder.name
     with contextlib.suppress(ValueError):
-        ours = json.loads(mirror.mark_path(run_id).read_bytes() or b"{}")
-        if entry is not None and ours.get("pack") == entry["pack"]:
-            mirror.set_base(folder, ours)  # the answer of our own write was lost
+        written = json.loads(mirror.mark_path(run_id).read_bytes() or b"{}")
+        if entry is not None and written.get("pack") == entry["pack"]:
+            mirror.set_base(folder, written)  # the answer of this machine's own write was lost
             return
-    is_own = not base or base["origin"] == mirror.identity
+    is_measured_here = not base or base["origin"] == mirror.identity
+    if entry is None and not is_measured_here:
+        shutil.rmtree(folder, ignore_errors=True)
+        mirror.mark_path(run_id).unlink(missing_ok=True)
+        raise StoreError(f"Run {run_id} was removed by another machine meanwhile.")
     if entry is None:
-        if not is_own:
-            shutil.rmtree(folder, ignore_errors=True)
-            mirror.mark_path(run_id).unlink(missing_ok=True)
-            raise StoreError(f"Run {run_id} was removed by another machine meanwhile.")
-        for path in folder.glob(".published-*"):
-            path.unlink(missing_ok=True)
+        mirror.clear_base(folder)  # what was measured is published again
         return
-    theirs = mirror.runs / f".{run_id}.{mirror.identity[-16:]}.theirs"
-    shutil.rmtree(theirs, ignore_errors=True)
+    published = mirror.runs / f".{run_id}.{os.getpid()}.new"
     try:
-        if not mirror.unpack_into(theirs, run_id, entry):
-            mirror.entry(run_id)
-            return
-        manifest = read_manifest(folder / "manifest.json")
-        other = read_manifest(theirs / "manifest.json")
-        changes: dict[str, Any] = {
-            "labels": merged_labels(base.get("labels", {}), manifest.labels, other.labels)
-        }
-        if is_own:
-            write_manifest(folder, manifest.changed(changes))
-            mirror.set_base(folder, {**entry, "stamp": "", "labels": dict(other.labels)})
-            return
-        if other.state == MEASURED:
-            changes |= {"state": manifest.state, "journal": manifest.journal}
-            shutil.copy2(folder / "journal.jsonl", theirs / "journal.jsonl")
-        if changes["labels"] != other.labels or other.state == MEASURED:
-            write_manifest(theirs, other.changed(changes))
-        shutil.rmtree(folder)
-        theirs.rename(folder)
+        if mirror.unpack_into(published, run_id, entry):
+            if is_measured_here:
+                _keep_trials(mirror, folder, published, base)
+            else:
+                _keep_published(folder, published, base)
     finally:
-        shutil.rmtree(theirs, ignore_errors=True)
+        shutil.rmtree(published, ignore_errors=True)
+
+
+def _keep_trials(mirror: Mirror, folder: Path, published: Path, base: Mapping[str, Any]) -> None:
+    """Takes the labels of the published state over, and that state as the one to replace."""
+    manifest, read = _manifests(folder, published)
+    labels = merged_labels(base.get("labels", {}), manifest.labels, read.labels)
+    write_manifest(folder, manifest.changed({"labels": labels}))
+    mirror.set_base(folder, {**mirror.base_of(published), "stamp": ""})
+
+
+def _keep_published(folder: Path, published: Path, base: Mapping[str, Any]) -> None:
+    """Makes the folder the published state, with the labels and the state that were set here."""
+    manifest, read = _manifests(folder, published)
+    changes: dict[str, Any] = {
+        "labels": merged_labels(base.get("labels", {}), manifest.labels, read.labels)
+    }
+    if read.state == MEASURED:
+        changes |= {"state": manifest.state, "journal": manifest.journal}
+        shutil.copy2(folder / "journal.jsonl", published / "journal.jsonl")
+    if changes != {"labels": read.labels}:
+        write_manifest(published, read.changed(changes))
+    with translating_os_errors(folder, "written"):
+        shutil.rmtree(folder)
+        published.rename(folder)
+
+
+def _manifests(folder: Path, published: Path) -> tuple[RunManifest, RunManifest]:
+    return read_manifest(folder / "manifest.json"), read_manifest(published / "manifest.json")
 
 
 def merged_labels(
-    base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
+    base: Mapping[str, str], changed: Mapping[str, str], published: Mapping[str, str]
 ) -> dict[str, str]:
-    """Returns their labels with those changes that were made here since `base`."""
-    merged = dict(theirs)
-    for key in base.keys() | ours.keys():
-        if ours.get(key) != base.get(key):
+    """Returns the published labels with those changes that were made here since `base`."""
+    merged = dict(published)
+    for key in base.keys() | changed.keys():
+        if changed.get(key) != base.get(key):
             merged.pop(key, None)
-            if key in ours:
-                merged[key] = ours[key]
+            if key in changed:
+                merged[key] = changed[key]
     return merged
 
 

@@ -7,6 +7,7 @@ which the callers tell from another writer's.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
@@ -33,7 +34,7 @@ RANGE_BYTES = 16 << 20
 
 _CODE = re.compile(r"<Code>(\w+)</Code>|\"(?:reason|code)\": ?\"(\w+)\"|x-ms-error-code\W+(\w+)")
 _STATUS = re.compile(r"status: (\d{3})")
-_KEPT = "What was measured is kept on this machine; any command on the store publishes it later."
+_LATER = "What was measured is kept on this machine; any command on the store publishes it later."
 
 
 def open_service(address: ObjectAddress) -> Obstore:
@@ -194,7 +195,7 @@ def _version(answer: Mapping[str, Any]) -> str:
 
 
 def _reason(address: ObjectAddress, text: str) -> tuple[str, str]:
-    code = next((found for match in _CODE.findall(text) for found in match if found), "")
+    code = next(filter(None, itertools.chain(*_CODE.findall(text))), "")
     status = _status(text)
     at = address.endpoint or "the service"
     if "169.254." in text or "metadata.google" in text or code == "NoCredentials":
@@ -209,15 +210,15 @@ def _reason(address: ObjectAddress, text: str) -> tuple[str, str]:
     if status == 403 or "PermissionDenied" in text:
         return (
             f"permission is denied ({code or 'status 403'})",
-            f"Allow reading and writing objects there, or name another --store. {_KEPT}",
+            f"Allow reading and writing objects there, or name another --store. {_LATER}",
         )
     if "NoSuchBucket" in text:
         return "there is no such bucket", "Create it, or name another one with --store."
     if "kind: Connect" in text or "kind: Timeout" in text or "operation timed out" in text:
-        return f"{at} does not answer", f"Check the endpoint and the network. {_KEPT}"
+        return f"{at} does not answer", f"Check the endpoint and the network. {_LATER}"
     if status:
-        return f"{at} answers {code or 'with'} {status}", f"Try again later. {_KEPT}"
-    return _first_line(text), f"Check the address. {_KEPT}"
+        return f"{at} answers {code or 'with'} {status}", f"Try again later. {_LATER}"
+    return _first_line(text), f"Check the address. {_LATER}"
 
 
 _REFUSED = (
