@@ -81,6 +81,10 @@ class Mirror:
                 self._refreshed_s = time.monotonic()
             return self._entries
 
+    def known_entry(self, run_id: str) -> IndexEntry | None:
+        """Returns a run of the index as it was read last."""
+        return (self._entries if self._refreshed_s > 0 else self.entries()).get(run_id)
+
     def entry(self, run_id: str) -> IndexEntry | None:
         """Returns a run of the index as it is now."""
         entry = self.index.entry(run_id)
@@ -159,7 +163,7 @@ class Mirror:
         """
         if run_id.startswith(".") or self._is_here(run_id):
             return  # one that is being made has no name yet
-        entry = self.entries().get(run_id)
+        entry = self.known_entry(run_id)
         for _ in range(3):
             if entry is None:
                 return
@@ -174,7 +178,7 @@ class Mirror:
         raise StoreError(f"{self.address}/{pack_key(run_id, entry or {})} is missing.", _RESTORE)
 
     def _is_here(self, run_id: str) -> bool:
-        entry = self.entries().get(run_id)
+        entry = self.known_entry(run_id)
         if entry is None or self.mark_path(run_id).exists():
             return True
         return (self.runs / run_id / f"{_BASE}{name_of(entry['pack'])}").exists()
@@ -235,7 +239,7 @@ class Mirror:
         """Removes copies, so that they are brought again; not those that wait here."""
         waiting = set(self.unpublished())
         for run_id in run_ids:
-            if run_id not in waiting and run_id in self.entries():
+            if run_id not in waiting and self.known_entry(run_id) is not None:
                 shutil.rmtree(self.runs / run_id, ignore_errors=True)
 
     def are_samples_elsewhere(self, run_id: str) -> bool:

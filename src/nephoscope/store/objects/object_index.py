@@ -107,11 +107,11 @@ class ObjectIndex:
                 self._shards = int(values["shards"])
         return bool(self._shards)
 
-    def begin(self, shards: int = SHARDS) -> None:
+    def begin(self, shards: int = 0) -> None:
         """Begins the store where it does not exist yet."""
         while not self.exists():
             try:
-                self._service.create(ROOT, _document(shards=shards))
+                self._service.create(ROOT, _document(shards=shards or SHARDS))
             except ConditionFailed:  # by another writer, with its number of shards
                 continue
 

@@ -198,7 +198,7 @@ def _reason(address: ObjectAddress, text: str) -> tuple[str, str]:
     code = next(filter(None, itertools.chain(*_CODE.findall(text))), "")
     status = _status(text)
     at = address.endpoint or "the service"
-    if "169.254." in text or "metadata.google" in text or code == "NoCredentials":
+    if any(mark in text for mark in _METADATA):
         return "there are no credentials", NO_CREDENTIALS[address.scheme]
     if code == "RequestTimeTooSkewed" or "RequestTimeTooSkewed" in text:
         return (
@@ -221,6 +221,8 @@ def _reason(address: ObjectAddress, text: str) -> tuple[str, str]:
     return _first_line(text), f"Check the address. {_LATER}"
 
 
+_METADATA = ("169.254.", "/latest/api/token", "/latest/meta-data", "metadata.google.internal")
+"""Of the service that gives a machine its role, which is asked last: there is no other place."""
 _REFUSED = (
     "InvalidAccessKeyId",
     "SignatureDoesNotMatch",
