@@ -303,25 +303,37 @@ class Rentals:
         }
         return replace(rental, machines=machines), happened
 
-    async def renew(self, rental: Rental, lease_s: float) -> None:
-        """Moves the end of the machines' lease, never beyond what was quoted."""
+    async def renew(self, rental: Rental, lease_s: float) -> dict[str, str]:
+        """Moves the end of the machines' lease, never beyond what was quoted.
+
+        Returns for each machine a word that is another one after each boot; machines that do not
+        say it are missing.
+        """
+        if not self.provider.traits.user_data:
+            return {}
         left_s = min(lease_s, rental.expires_s - time.time())
         command = ["sh", "-c", user_data.renewal(max(int(left_s), 0))]
+        boots: dict[str, str] = {}
 
-        async def renewed(record: TargetRecord) -> None:
+        async def renewed(name: str, record: TargetRecord) -> None:
             target = record.make()
             try:
                 await target.open()
-                await target.command(command)
+                ended = await target.command(command)
             finally:
                 await target.close()
+            if ended.returncode != 0:
+                words = ended.stderr_tail.strip() or ended.why or f"status {ended.returncode}"
+                raise RunFailed(f"{name} did not renew its lease: {words}.")
+            if word := ended.stdout.decode("ascii", "replace").strip():
+                boots[name] = word
 
-        await together(*(renewed(record) for record in rental.hosts.values()))
+        await together(*(renewed(name, record) for name, record in rental.hosts.items()))
+        return boots
 
     async def keep(self, rental: Rental) -> None:
         """Leaves a rental up when this process ends, until the time for which it was quoted."""
-        if self.provider.traits.user_data:
-            await self.renew(rental, rental.expires_s - time.time())
+        await self.renew(rental, rental.expires_s - time.time())
         folder = RentalFolder(rental.name, self.root)
         folder.write({**folder.read(), "is_kept": True})
         self._held.pop(rental.name, ExitStack()).close()
