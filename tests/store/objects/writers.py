@@ -25,7 +25,7 @@ from nephoscope.store import FINISHED, Store
 from nephoscope.store.objects import object_index, opening
 from nephoscope.store.store import spec_json
 
-LIFE_S = 0.4
+LIFE_S = 1.0
 """Mean time until a writer is killed."""
 
 
@@ -99,7 +99,14 @@ def _child(address: str, home: Path, seed: int, count: int) -> int:
 
 
 def run_writers(
-    address: str, folder: Path, *, writers: int, kills: int, runs: int, seed: int = 7
+    address: str,
+    folder: Path,
+    *,
+    writers: int,
+    kills: int,
+    runs: int,
+    life_s: float = LIFE_S,
+    seed: int = 7,
 ) -> Outcome:
     """Has writers killed so often each, lets them end with so many runs, and looks at the store."""
     drawn = random.Random(seed)
@@ -117,7 +124,7 @@ def run_writers(
             pid = _child(
                 address, homes[number], 1000 * number + lives[number], runs if is_last else 10**6
             )
-            until = time.monotonic() + (1e6 if is_last else drawn.expovariate(1 / LIFE_S))
+            until = time.monotonic() + (1e6 if is_last else drawn.expovariate(1 / life_s))
             alive[pid] = (number, until)
             lives[number] += 1
             if is_last:
@@ -139,16 +146,16 @@ def run_writers(
 def _outcome(
     address: str, homes: Sequence[Path], reader: Path, kills: int, seconds: float
 ) -> Outcome:
-    for home in homes:  # what the last kill left is published by the next command
+    measured: list[str] = []
+    for home in homes:
+        runs = home.glob("nephoscope/objects/*/runs/2*")
+        measured += [path.name for path in runs if (path / "manifest.json").exists()]
+        # What the last kill left is published by the next command.
         os.environ["XDG_DATA_HOME"] = str(home)
         opening.mirror_of.cache_clear()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             Store(address).ids()
-    measured: list[str] = []
-    for home in homes:
-        runs = home.glob("nephoscope/objects/*/runs/2*")
-        measured += [path.name for path in runs if (path / "manifest.json").exists()]
     os.environ["XDG_DATA_HOME"] = str(reader)
     opening.mirror_of.cache_clear()
     store = Store(address)
@@ -184,6 +191,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--shards", type=int, default=object_index.SHARDS)
+    parser.add_argument("--life", type=float, default=LIFE_S, help="mean seconds until a kill")
     arguments = parser.parse_args()
     object_index.SHARDS = arguments.shards
     with tempfile.TemporaryDirectory() as folder:
@@ -193,6 +201,7 @@ def main() -> None:
             writers=arguments.writers,
             kills=arguments.kills,
             runs=arguments.runs,
+            life_s=arguments.life,
         )
     print(json.dumps(asdict(outcome)))  # noqa: T201
 

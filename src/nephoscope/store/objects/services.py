@@ -82,9 +82,9 @@ def open_service(address: ObjectAddress) -> Obstore:
             },
             **({} if provider is None else {"credential_provider": provider}),
         )
-    except (BaseError, ValueError) as error:
+    except (BaseError, ValueError):
         raise StoreError(
-            f"{address.text} cannot be opened: {_first_line(str(error))}.",
+            f"{address.text} cannot be opened: the account or its credentials are not known.",
             NO_CREDENTIALS[address.scheme],
         ) from None
     return Obstore(address, store)
@@ -229,6 +229,7 @@ _REFUSED = (
     "InvalidToken",
     "ExpiredToken",
     "AuthenticationFailed",
+    "AuthorizationFailure",
     "InvalidAuthenticationInfo",
 )
 
