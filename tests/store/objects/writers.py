@@ -7,6 +7,7 @@ writer is a process with a mirror of its own, as on a machine of its own.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -25,6 +26,7 @@ from nephoscope.store import FINISHED, Store
 from nephoscope.store.objects import object_index, opening
 from nephoscope.store.store import spec_json
 
+_DIES_WITH_ITS_PARENT = 1
 LIFE_S = 1.0
 """Mean time until a writer is killed."""
 
@@ -90,6 +92,7 @@ def _child(address: str, home: Path, seed: int, count: int) -> int:
         return pid
     code = 1
     try:
+        ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
         warnings.simplefilter("ignore")
         retries = write_runs(address, home, seed, count)
         (home / f"retries-{os.getpid()}").write_text(str(retries))
