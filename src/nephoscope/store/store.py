@@ -263,6 +263,9 @@ class Store(StoreFolder):
 
     def remove(self, run: StoredRun) -> None:
         """Removes a run with its trials and reports; StoreError while a process measures it."""
+        if self.absence(run.id) is not None:
+            self._take_out(run.id)  # an object is damaged, so that no copy of it can be held
+            return
         with run.hold():
             self.discard(run)
 

@@ -156,6 +156,9 @@ def test_a_damaged_pack_is_named_and_the_others_are_read(machine: Machine, s3: S
     (sentence,) = other.damaged()
     assert sentence.startswith(f"s3://lab/runs/runs/{damaged.id}/run-")
     assert [run.id for run in other.each(lambda _: None)] == [whole.id]
+    other.remove(other.find(damaged.id))
+    assert other.ids() == [whole.id]
+    assert other.damaged() == []
 
 
 def test_damaged_samples_are_named(machine: Machine, s3: S3Double) -> None:

@@ -64,8 +64,13 @@ class Mirror:
         """Returns a text that no other mirror has; made once."""
         path = self._own / "identity"
         with translating_os_errors(path, "written"):
-            with contextlib.suppress(FileExistsError), path.open("x") as stream:
-                stream.write(f"{os.uname().nodename} {os.urandom(8).hex()}")
+            if not path.exists():
+                number = os.urandom(8).hex()
+                aside = path.with_name(f".{number}")
+                aside.write_text(f"{os.uname().nodename} {number}", encoding="utf-8")
+                with contextlib.suppress(FileExistsError):  # another process was faster
+                    os.link(aside, path)
+                aside.unlink()
             return path.read_text(encoding="utf-8")
 
     def names(self) -> list[str]:

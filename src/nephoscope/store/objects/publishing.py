@@ -232,6 +232,6 @@ def _delete_objects(
             samples_key(run_id, new.get("samples") or {})
         }
     for key in keys:
-        # What is left costs money and nothing else; `compact` removes it.
+        # What is left takes space, and nothing names it.
         with contextlib.suppress(StoreError):
             mirror.service.delete(key)
