@@ -297,6 +297,12 @@ def set_option(doc: str, metavar: str = "NAME=VALUE") -> Any:
     return repeated("--set", metavar, doc, callback=lambda context, option, texts: sets(texts))
 
 
+def _engine(text: str) -> str:
+    from nephoscope.store.engines import parsed
+
+    return parsed(text)
+
+
 _LABELS = "nephoscope.labels"
 PATH = click.Path(path_type=Path)
 FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
@@ -307,6 +313,13 @@ STORE = option(
     "--store",
     _StorePath("STORE"),
     "Directory of stored runs, or s3://, az:// or gs:// address [default: $NEPHOSCOPE_STORE].",
+)
+ENGINE_URL = Checked("URL", _engine)
+ENGINE = option(
+    "--engine",
+    ENGINE_URL,
+    "Engine that reads the store: local:N, spark://HOST:PORT or sc://HOST:PORT [default: local].",
+    is_local=True,
 )
 REPORT_FILE = option(
     "-o --output", Parsed("FILE", _report_file), "Report to write: .html, .md or .json."

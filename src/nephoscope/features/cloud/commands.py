@@ -10,6 +10,7 @@ from nephoscope.features.cloud import (
     four_tests_command,
     pick_command,
     removal_command,
+    volumes_command,
 )
 from nephoscope.features.cloud.command import cloud as cloud
 
@@ -23,5 +24,6 @@ JOINED = (
     distances_command.distances,
     four_tests_command.four_tests,
     pick_command.pick,
+    volumes_command.volumes,
 )
 """Commands that stand in other files than the group; importing them is what adds them."""

@@ -6,6 +6,6 @@ from nephoscope.results.feature import Feature
 
 CLOUD = Feature(
     "cloud",
-    needs=("census", "platforms"),
+    needs=("census", "experiments", "platforms"),
     commands=(".features.cloud.commands:cloud",),
 )

@@ -45,6 +45,7 @@ from nephoscope.measure.cloud.model import (
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
+from nephoscope.measure.cloud.volume_prices import volumes_quote
 from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
@@ -113,14 +114,18 @@ class Rentals:
 
     def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
         count = group.count + group.hedge
+        quote: Quote | None
         if group.per_h is not None:
-            return Quote(group.per_h * count, group.currency, machines=count)
-        request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
-        prices = self.provider.prices(request)
-        if prices is not None and group.market == "spot":
-            # What was priced is the most that is paid: a dearer market ends the machine.
-            self._spot_per_h[spec.name, group.name] = prices.per_h
-        return prices.quote(count, group.disk_bytes or 0) if prices else None
+            quote = Quote(group.per_h * count, group.currency, machines=count)
+        else:
+            request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
+            prices = self.provider.prices(request)
+            if prices is not None and group.market == "spot":
+                # What was priced is the most that is paid: a dearer market ends the machine.
+                self._spot_per_h[spec.name, group.name] = prices.per_h
+            quote = prices.quote(count, group.disk_bytes or 0) if prices else None
+        volumes = volumes_quote(self.provider, spec, group)
+        return quote if volumes is None or quote is None else quote.plus(volumes)
 
     async def checked(self, spec: RentalSpec) -> RentalSpec:
         """Returns a rental that was held against what the cloud offers; see `check.checked`."""
@@ -340,15 +345,21 @@ class Rentals:
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
-        began = folder.last_create_s()
         # Without a folder here it may be anywhere; with one, where something was asked for.
         creates = [intent for intent in folder.intents() if intent.what == "create"]
         regions: Iterable[str] = {intent.region for intent in creates}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
-        if began is None and not folder.path.exists():
-            began = time.time()  # It was asked for elsewhere, who knows when.
-        settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
+        is_here, began_s = folder.path.exists(), time.time()
+
+        def settled_s() -> float:
+            traits = self.provider.traits
+            at_s = folder.settled_s(traits.settle_s, traits.late_s)
+            if at_s is None and not is_here:
+                # It was asked for elsewhere, who knows when.
+                return began_s + max(traits.settle_s, traits.late_s)
+            return at_s or 0.0
+
         return await sweep(
             self.calls,
             regions,
