@@ -46,6 +46,11 @@ class Control:
 
             self.cloud.machines = Machines(self.cloud)
 
+    def network(self) -> str:
+        """The address of this machine that the machines of the double reach."""
+        assert self.cloud.machines is not None, "settings(machines=True) makes the network"
+        return self.cloud.machines.address
+
     def advance(self, seconds: float) -> float:
         """Moves the clock; returns the new time."""
         self.cloud.clock.advance(seconds)

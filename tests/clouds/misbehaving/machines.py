@@ -52,6 +52,11 @@ class Machines:
         self.bridge, self._network = _new_bridge()
         self._hosts = 1
 
+    @property
+    def address(self) -> str:
+        """Of this machine on the bridge."""
+        return f"{self._network}.1"
+
     def start(self, instance: Resource) -> None:
         """The first start gives it an address; user data runs then only."""
         with self._lock:

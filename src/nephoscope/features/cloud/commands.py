@@ -7,6 +7,7 @@ from nephoscope.features.cloud import (
     boot_command,
     census_command,
     distances_command,
+    fleet_command,
     four_tests_command,
     pick_command,
     removal_command,
@@ -21,6 +22,8 @@ JOINED = (
     boot_command.boot,
     census_command.census,
     distances_command.distances,
+    fleet_command.fleet,
+    fleet_command.collect,
     four_tests_command.four_tests,
     pick_command.pick,
 )

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from nephoscope import __version__
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.format_versions import RENTAL
-from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, user_data
 from nephoscope.measure.cloud.calls import CloudCalls
@@ -43,9 +42,11 @@ from nephoscope.measure.cloud.model import (
     Tags,
 )
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
+from nephoscope.measure.cloud.rental_states import provisioned
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
-from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provisioned, Quote, Say
+from nephoscope.measure.cloud.unattended import Unattended, launch
+from nephoscope.measure.provisioning import COMING_UP, UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -126,11 +127,14 @@ class Rentals:
         """Returns a rental that was held against what the cloud offers; see `check.checked`."""
         return await checked(self.calls, spec, self.settings.provider)
 
-    async def create(self, spec: RentalSpec, *, say: Say) -> Rental:
+    async def create(
+        self, spec: RentalSpec, *, say: Say, unattended: Unattended | None = None
+    ) -> Rental:
         """See `Provisioner.create`; raises CloudError with the cloud's own words.
 
         Where `spec.is_kept`, the rental outlives this process; else its lock is held until
-        `remove`, and a sweep removes it as soon as this process has ended.
+        `remove`, and a sweep removes it as soon as this process has ended. unattended: nobody logs
+        in to the machines, which are not waited for.
         """
         spec = await self.checked(spec)
         folder = RentalFolder(spec.name, self.root)
@@ -140,11 +144,17 @@ class Rentals:
             **_document(spec, expires_s),
             "cloud": asdict(self.settings),
             "quote": None if quote is None else asdict(quote),
+            **({} if unattended is None else unattended.document),
         }
+        tags = _tags(spec, expires_s)
         with ExitStack() as stack:
             stack.enter_context(folder.making(document))
             try:
-                rental = await self._make(spec, _tags(spec, expires_s), folder, say)
+                await self._refuse_taken(spec)
+                if unattended is None:
+                    rental = await self._make(spec, tags, folder, say)
+                else:
+                    rental = await self._leave_alone(spec, tags, folder, unattended, say)
             except BaseException as error:
                 await uncancelled(self._undo(folder, error, say))
                 raise
@@ -154,16 +164,33 @@ class Rentals:
                 self._held[spec.name] = stack.pop_all()
         return rental
 
-    async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
-        kinds = self.provider.traits.kinds
-        regions = sorted({group.region for group in spec.groups})
-        for region in regions:
+    async def _refuse_taken(self, spec: RentalSpec) -> None:
+        """Raises UsageError where a rental of that name has left something."""
+        for region in sorted({group.region for group in spec.groups}):
             if present := await self.calls.list(region, spec.name):
                 raise UsageError(
                     f"{present[0]} belongs to a rental named {spec.name} already.",
                     f"Remove it with `nephoscope cloud sweep {self.settings.provider} --run "
                     f"{spec.name}`.",
                 )
+
+    async def _leave_alone(
+        self,
+        spec: RentalSpec,
+        tags: Tags,
+        folder: RentalFolder,
+        unattended: Unattended,
+        say: Say,
+    ) -> Rental:
+        spot_per_h = self._spot_per_h
+        machines, shortfalls = await launch(
+            self.calls, spec, tags, folder, unattended, spot_per_h, say
+        )
+        return Rental(spec.name, machines, {}, tags.expires_s, shortfalls=tuple(shortfalls))
+
+    async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
+        kinds = self.provider.traits.kinds
+        regions = sorted({group.region for group in spec.groups})
         keys = user_data.MachineKeys.generate()
         folder.write_identity(keys.private + "\n")
         key_pairs: dict[str, str] = {}
@@ -250,7 +277,7 @@ class Rentals:
                 if resource.state is not ResourceState.GONE:
                     resources.setdefault(resource.tags.run, []).append(resource)
         names = sorted(known.keys() | resources.keys())
-        return [_provisioned(name, known.get(name), resources.get(name, [])) for name in names]
+        return [provisioned(name, known.get(name), resources.get(name, [])) for name in names]
 
     def open(self, name: str) -> Rental:
         """See `Provisioner.open`."""
@@ -372,30 +399,3 @@ def _document(spec: RentalSpec, expires_s: int) -> dict[str, Any]:
         "is_kept": spec.is_kept,
         "pid": os.getpid(),
     }
-
-
-def _provisioned(
-    name: str, folder: RentalFolder | None, resources: Sequence[CloudResource]
-) -> Provisioned:
-    if folder is not None and (refusal := folder.refusal()) is not None:
-        return Provisioned(name, LATER, (), None, " ".join(refusal))
-    known = folder.read() if folder is not None else {}
-    machines = [resource for resource in resources if resource.kind is Kind.MACHINE]
-    since = known.get("since") or min(
-        (resource.created_s for resource in resources if resource.created_s is not None),
-        default=None,
-    )
-    by_id = {id_: host for host, id_ in known.get("hosts", {}).items()}
-    hosts = tuple(
-        sorted(by_id.get(resource.id, resource.name or resource.id) for resource in machines)
-    )
-    if folder is not None and known.get("phase") == UP:
-        running = {resource.id for resource in machines if resource.state is ResourceState.READY}
-        lost = [host for id_, host in by_id.items() if id_ not in running]
-        problem = f"{', '.join(lost)} no longer runs" if lost else ""
-        return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
-    if folder is not None and folder.is_held():
-        return Provisioned(name, COMING_UP, hosts, since)
-    left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
-    expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
-    return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")

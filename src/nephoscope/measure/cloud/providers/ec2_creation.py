@@ -157,7 +157,8 @@ def _open_security_group(calls: Ec2Calls, request: SecurityGroupRequest) -> Clou
                 raise
             group = _group_of_name(calls, region, name)
     _tag_afterwards(calls, region, tags, [group])
-    _authorise(calls, region, group, request)
+    if request.source:
+        _authorise(calls, region, group, request)
     return CloudResource(Kind.SECURITY_GROUP, group, region, tags, name=name)
 
 

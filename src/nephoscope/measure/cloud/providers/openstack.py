@@ -477,7 +477,7 @@ def _security_group(
             "port_range_max": request.port,
         }
     )
-    for rule in rules:
+    for rule in rules if request.source else ():
         try:
             network.create_security_group_rule(
                 security_group_id=group.id, direction="ingress", **rule
