@@ -6,6 +6,7 @@ from nephoscope.results.feature import Feature
 
 CLOUD = Feature(
     "cloud",
-    needs=("census", "platforms"),
+    needs=("census", "platforms", "studies"),
     commands=(".features.cloud.commands:cloud",),
+    study_census=".features.cloud.study_census:carry_out",
 )

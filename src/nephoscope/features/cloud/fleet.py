@@ -138,6 +138,7 @@ async def launch(
     require_user_data(rentals.provider.traits, rentals.settings.provider)
     await rentals.calls.repeat(spec.bucket.check)
     _refuse_short_credentials(spec)
+    wanted = await rentals.checked(spec.rental())
     known = catalog.load()
     settings = plans.expand(spec.plan, known)
     seed = spec.plan.seed if spec.plan.seed is not None else random.SystemRandom().getrandbits(32)
@@ -145,9 +146,7 @@ async def launch(
     try:
         preparation = _Preparation(spec, rentals, run, batches_of(spec.plan, settings, known, seed))
         provisioner = _Launcher(rentals, preparation.unattended())
-        rental = await create_within(
-            provisioner, spec.rental(), hours=spec.hours, limit=limit, say=say
-        )
+        rental = await create_within(provisioner, wanted, hours=spec.hours, limit=limit, say=say)
     except BaseException:
         with run.hold():
             store.discard(run)
