@@ -16,13 +16,12 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
 from nephoscope.features.cloud.choice import CloudChoice, carried_out, opened
 from nephoscope.features.cloud.command import as_time, cloud
-from nephoscope.features.cloud.rented_options import MachineOptions
+from nephoscope.features.cloud.rented_options import BucketOptions, MachineOptions
 
 if TYPE_CHECKING:
     from nephoscope.features.cloud.fleet import FleetSpec
     from nephoscope.features.cloud.fleet_records import FleetCollection, LaunchedFleet
     from nephoscope.measure.cloud.rental import Rental, Rentals
-    from nephoscope.measure.cloud.result_bucket import BucketSettings
     from nephoscope.measure.plans import Plan
     from nephoscope.measure.provisioning import Quote
     from nephoscope.store import StoredRun
@@ -30,31 +29,6 @@ if TYPE_CHECKING:
 INCOMPLETE = 3
 _ROWS = 40
 """Machines of which something is missing, as many as are listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class BucketOptions:
-    """A bucket, and as whom it is used."""
-
-    bucket_url: str = option(
-        "--bucket", "URL", "Bucket for the results, s3://NAME/PREFIX.", default=""
-    )
-    bucket_endpoint: str = option(
-        "--bucket-endpoint", "URL", "Address of its object store [default: Amazon S3].", default=""
-    )
-    bucket_profile: str = option(
-        "--bucket-profile", "NAME", "AWS profile that may use it [default: as usual].", default=""
-    )
-
-    def settings(self) -> BucketSettings | None:
-        """Returns the bucket; None where none is named. Raises UsageError."""
-        from nephoscope.measure.cloud.result_bucket import BucketSettings
-
-        if not self.bucket_url:
-            if self.bucket_endpoint or self.bucket_profile:
-                raise UsageError("--bucket is missing.", "Add --bucket s3://NAME/PREFIX.")
-            return None
-        return BucketSettings.parse(self.bucket_url, self.bucket_endpoint, self.bucket_profile)
 
 
 @dataclass(frozen=True, slots=True)
