@@ -59,7 +59,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _error(self, code: str, status: int) -> None:
-        self._answer(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
+        self._answer(
+            status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
+        )
 
     def _serve(self) -> None:
         url = urlsplit(self.path)
@@ -86,23 +88,17 @@ class _Handler(BaseHTTPRequestHandler):
         store.requests.append((self.command, key, status))
 
     def _act(
-        self, key: str, query: dict[str, list[str]], headers: dict[str, str], body: bytes, fault: str
+        self,
+        key: str,
+        query: dict[str, list[str]],
+        headers: dict[str, str],
+        body: bytes,
+        fault: str,
     ) -> int:
         store = self.store
         if self.command == "PUT":
-            if headers.get("if-none-match") == "*":
-                if not store.knows_conditions:
-                    raise Refused("NotImplemented", 501)
-                if key in store.objects:
-                    raise Refused("PreconditionFailed", 412)
-            # A store that is not atomic, or something between: half of an object.
-            content = body[: len(body) // 2] if fault == "cut" else body
-            store.objects[key] = (content, store.now())
-            if fault == "lost":
-                self.close_connection = True
-                return 0
-            self._answer(200, ETag='"x"')
-        elif self.command == "POST":
+            return self._put(key, headers, body, fault)
+        if self.command == "POST":
             for name in re.findall(r"<Key>(.*?)</Key>", body.decode()):
                 store.objects.pop(name, None)
             self._answer(200, b"<DeleteResult></DeleteResult>")
@@ -114,15 +110,35 @@ class _Handler(BaseHTTPRequestHandler):
                 raise Refused("NoSuchKey", 404)
             content, modified = store.objects[key]
             self._answer(200, content, Last_Modified=formatdate(modified, usegmt=True))
-        elif "versioning" in query:
-            inside = "<Status>Enabled</Status>" if store.keeps_versions else ""
+        else:
+            self._answer_on_bucket(query)
+        return 200
+
+    def _put(self, key: str, headers: dict[str, str], body: bytes, fault: str) -> int:
+        store = self.store
+        if headers.get("if-none-match") == "*":
+            if not store.knows_conditions:
+                raise Refused("NotImplemented", 501)
+            if key in store.objects:
+                raise Refused("PreconditionFailed", 412)
+        # A store that is not atomic, or something between: half of an object.
+        content = body[: len(body) // 2] if fault == "cut" else body
+        store.objects[key] = (content, store.now())
+        if fault == "lost":
+            self.close_connection = True
+            return 0
+        self._answer(200, ETag='"x"')
+        return 200
+
+    def _answer_on_bucket(self, query: dict[str, list[str]]) -> None:
+        if "versioning" in query:
+            inside = "<Status>Enabled</Status>" if self.store.keeps_versions else ""
             config = f"<VersioningConfiguration>{inside}</VersioningConfiguration>"
             self._answer(200, config.encode())
         elif self.command == "HEAD":
             self._answer(200, x_amz_bucket_region="us-east-1")
         else:
-            self._answer(200, _listing(store, query))
-        return 200
+            self._answer(200, _listing(self.store, query))
 
     do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _serve  # noqa: N815
 
@@ -135,7 +151,7 @@ def _listing(store: ObjectStore, query: dict[str, list[str]]) -> bytes:
     delimiter = query.get("delimiter", [""])[0]
     start = query.get("continuation-token", [""])[0]
     entries, folders, size = [], {}, 50
-    keys = [key for key in store.keys() if key.startswith(prefix) and key > start]
+    keys = [key for key in sorted(store.objects) if key.startswith(prefix) and key > start]
     for key in keys[:size]:
         rest = key[len(prefix) :]
         if delimiter and delimiter in rest:
@@ -148,8 +164,12 @@ def _listing(store: ObjectStore, query: dict[str, list[str]]) -> bytes:
             f"<Size>{len(content)}</Size></Contents>"
         )
     more = len(keys) > size
-    after = f"<NextContinuationToken>{escape(keys[size - 1])}</NextContinuationToken>" if more else ""
-    common = "".join(f"<CommonPrefixes><Prefix>{escape(f)}</Prefix></CommonPrefixes>" for f in folders)
+    after = (
+        f"<NextContinuationToken>{escape(keys[size - 1])}</NextContinuationToken>" if more else ""
+    )
+    common = "".join(
+        f"<CommonPrefixes><Prefix>{escape(f)}</Prefix></CommonPrefixes>" for f in folders
+    )
     text = (
         f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>{after}"
         f"{''.join(entries)}{common}</ListBucketResult>"

@@ -32,9 +32,7 @@ def _quoted(text: str, safe: str = "-_.~") -> str:
     return quote(text, safe=safe)
 
 
-def check(
-    method: str, target: str, headers: Mapping[str, str], body: bytes, now: float
-) -> None:
+def check(method: str, target: str, headers: Mapping[str, str], body: bytes, now: float) -> None:
     """Raises Refused unless the request is signed with the account's key, for what it asks."""
     url = urlsplit(target)
     query = dict(parse_qsl(url.query, keep_blank_values=True))

@@ -84,15 +84,9 @@ class Download:
 
 
 def script(probes: Mapping[str, Download], job: Download, lease_s: int) -> str:
-    """Returns the user data of a machine. probes: by processor, as `uname -m` has it. Raises
-    UsageError where addresses make it too long."""
-    lines = [
-        f"  {processor}) get {shlex.quote(probe.url)} probe {probe.sha256} ;;\n"
-        for processor, probe in probes.items()
-    ]
-    text = f"#!/bin/sh\n# Written by nephoscope.\n{user_data.lease(lease_s)}" + _SCRIPT.substitute(
-        probes="".join(lines), job_url=shlex.quote(job.url), job_sha256=job.sha256
-    )
+    """Returns the user data of a machine: its lease, and its work. Raises UsageError where
+    addresses make it too long."""
+    text = f"#!/bin/sh\n# Written by nephoscope.\n{user_data.lease(lease_s)}{work(probes, job)}"
     if (length := len(text.encode())) > USER_DATA_BYTES:
         raise UsageError(
             f"The user data of a machine would have {length} bytes, and clouds take "
@@ -100,6 +94,18 @@ def script(probes: Mapping[str, Download], job: Download, lease_s: int) -> str:
             "Use credentials without a session token.",
         )
     return text
+
+
+def work(probes: Mapping[str, Download], job: Download) -> str:
+    """Returns the commands that fetch the probe, run the job and switch the machine off. probes: by
+    processor, as `uname -m` has it."""
+    lines = [
+        f"  {processor}) get {shlex.quote(probe.url)} probe {probe.sha256} ;;\n"
+        for processor, probe in probes.items()
+    ]
+    return _SCRIPT.substitute(
+        probes="".join(lines), job_url=shlex.quote(job.url), job_sha256=job.sha256
+    )
 
 
 @dataclass(frozen=True, slots=True)
