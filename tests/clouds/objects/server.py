@@ -40,6 +40,7 @@ class ObjectStore:
     def now(self) -> float:
         return time.time() + self.ahead_s
 
+    @property
     def keys(self) -> list[str]:
         return sorted(self.objects)
 

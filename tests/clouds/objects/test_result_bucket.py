@@ -43,7 +43,7 @@ def test_an_address_stores_one_object_once(objects: ObjectStore, bucket: ResultB
     assert status(address, "PUT", body=b"first") == 200
     assert status(address, "PUT", body=b"second") == 412
     assert bucket.get(f"{FOLDER}m/b001", 10) == b"first"
-    assert objects.keys() == [f"a/b/{FOLDER}m/b001"]
+    assert objects.keys == [f"a/b/{FOLDER}m/b001"]
     assert "Signature" not in repr(address)
 
 
@@ -77,7 +77,7 @@ def test_what_is_there_is_listed_to_the_end_and_removed(
     assert len(bucket.objects(FOLDER)) == 120
     assert list(bucket.folders()) == [(FOLDER, TAGS)]
     bucket.remove(FOLDER)
-    assert objects.keys() == ["a/b/another/object"]
+    assert objects.keys == ["a/b/another/object"]
 
 
 class Nothing:

@@ -105,7 +105,7 @@ def test_what_the_store_refuses_is_named_and_the_rest_is_stored(
     done = worked(objects, tmp_path, {"b1": [trial("t")], "b2": [trial("u")]})
     assert done.returncode == 3
     assert "status 403" in done.stdout
-    assert objects.keys() == ["m/b2", "m/report"]
+    assert objects.keys == ["m/b2", "m/report"]
     missing = [entry["missing"] for entry in report(objects)["batches"]]
     assert missing == ["the object store answered with status 403", None]
 

@@ -12,7 +12,9 @@ from typing import Any
 from nephoscope import catalog
 from nephoscope.core import limits
 from nephoscope.core.errors import BenchmarkFailed, UsageError
+from nephoscope.core.naming import clean
 from nephoscope.core.reading import jsontext
+from nephoscope.core.tasks import in_thread
 from nephoscope.features.cloud.fleet import FLEET_FILE, LABEL, MACHINES_FILE, REPORT
 from nephoscope.features.cloud.fleet_records import FleetCollection, FleetMachine
 from nephoscope.measure.cloud.model import Machine, ResourceState
@@ -31,6 +33,7 @@ from nephoscope.store import RUNNING, Store, StoredRun
 _SMALL_BYTES = 16 << 20
 _BATCH_BYTES = 16 * limits.TRIAL_BYTES
 _OVER = (ResourceState.GONE, ResourceState.STOPPED, ResourceState.FAILED)
+_SAID = "nephoscope: "
 LISTED_S = 60.0
 """After a launch, besides the cloud's own lag: a machine that is not listed may not be shown."""
 ENDED, NOT_GRANTED = "ended", "not granted"
@@ -159,6 +162,8 @@ class _Collection:
         self._granted = granted
         self._refused: dict[str, str] = {}
         self._reports: dict[str, dict[str, Any]] = {}
+        self._listed: dict[str, Machine] = {}
+        self._last_words: dict[str, str] = {}
 
     async def collect(self, is_ended: bool) -> FleetCollection:
         # First the machines, then the objects: what a machine that is over has stored is there.
@@ -170,6 +175,9 @@ class _Collection:
                 await self._add(machine, arrived.get(machine, _Arrived()))
             if self._granted and not self._stored.manifest.rented:
                 self._stored.update(rented=dict(self._granted))
+        for machine, (id_, state) in states.items():
+            if state == ENDED and id_ in self._listed and machine not in self._reports:
+                self._last_words[machine] = await self._said(self._listed[id_])
         machines = [self._machine(machine, states[machine]) for machine in self._run.batches]
         is_final = is_ended or all(
             entry.is_complete or entry.state in (ENDED, NOT_GRANTED) for entry in machines
@@ -184,26 +192,34 @@ class _Collection:
     async def _states(self) -> dict[str, tuple[str, str]]:
         """Returns the id and the state of each machine."""
         regions = sorted({str(region) for target in self._targets() for region in target["region"]})
-        listed: dict[str, Machine] = {}
         for region in regions:
             for machine in await self._rentals.calls.machines(region, self._name):
-                listed[machine.id] = machine
-        return {machine: self._state(machine, listed) for machine in self._run.batches}
+                self._listed[machine.id] = machine
+        return {machine: self._state(machine) for machine in self._run.batches}
 
-    def _state(self, name: str, listed: Mapping[str, Machine]) -> tuple[str, str]:
+    async def _said(self, machine: Machine) -> str:
+        """Returns the last line of ours on a machine's console, or why the cloud ended it."""
+        try:
+            console = await in_thread(self._rentals.provider.console, machine)
+        except CloudError:
+            console = ""
+        lines = [line for line in console.splitlines() if line.startswith(_SAID)]
+        return clean(lines[-1].removeprefix(_SAID))[:200] if lines else machine.problem
+
+    def _state(self, name: str) -> tuple[str, str]:
         """Returns the id of a machine and its state, ENDED where nothing more comes of it."""
         is_new = time.time() < self._stored.started_s + LISTED_S + (
             self._rentals.provider.traits.settle_s
         )
         if self._granted is None:
             # The launch was killed before it said which machine is which.
-            live = [entry for entry in listed.values() if entry.state not in _OVER]
+            live = [entry for entry in self._listed.values() if entry.state not in _OVER]
             return "", "unknown" if live or is_new else ENDED
         if name not in self._granted:
             return "", NOT_GRANTED
         id_ = str(self._granted[name]["id"])
-        if id_ in listed:
-            state = listed[id_].state
+        if id_ in self._listed:
+            state = self._listed[id_].state
             return id_, ENDED if state in _OVER else str(state)
         return id_, "not listed yet" if is_new else ENDED
 
@@ -280,7 +296,8 @@ class _Collection:
         if state == NOT_GRANTED:
             return "the cloud granted no machine"
         if report is None and state == ENDED:
-            said.append("it ended without a report")
+            words = self._last_words.get(machine, "")
+            said.append(f"it ended without a report{f' ({words})' if words else ''}")
         elif report is None:
             said.append("it still works")
         elif not said and not refused:
