@@ -11,6 +11,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.measure.cloud.bucket_listing import WithBuckets
 from nephoscope.measure.cloud.model import Kind, Tags
 from nephoscope.measure.cloud.provider import Cause, CloudError
+from nephoscope.measure.cloud.providers.ec2_policy import policy
 from nephoscope.measure.cloud.result_bucket import BucketSettings, ResultBucket, SignedAddress
 
 from .server import ObjectStore
@@ -130,3 +131,12 @@ def test_what_names_no_bucket_is_refused(url: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         BucketSettings.parse(url)
     assert hint in caught.value.hint
+
+
+def test_the_policy_opens_the_folders_of_fleets_and_nothing_else() -> None:
+    without, whole = policy(), policy(bucket="results", prefix="a/")
+    added = [entry for entry in whole["Statement"] if entry not in without["Statement"]]
+    assert not [action for entry in added for action in entry["Action"] if "*" in action]
+    reached = {place for entry in added for place in entry["Resource"]}
+    assert reached == {"arn:aws:s3:::results", "arn:aws:s3:::results/a/nephoscope.*"}
+    assert "s3:" not in str(without)

@@ -227,7 +227,7 @@ class _Preparation:
         region = spec.machines[0].region[0]
         self.folder = Tags(tags.run, tags.owner, self._expires_s).as_name() + "/"
         folder.note("create", Kind.RESULT_FOLDER, region, ids=[f"{bucket.url}{self.folder}"])
-        manifest = json.dumps({"version": 1, "manifest": dict(self._run.manifest.stored)})
+        manifest = json.dumps({"manifest": dict(self._run.manifest.stored)})
         await self._put(FLEET_FILE, manifest.encode())
         life_s = 3600 * spec.hours + MARGIN_S
         probes = {

@@ -12,6 +12,7 @@ from typing import Any
 from nephoscope import catalog
 from nephoscope.core import limits
 from nephoscope.core.errors import BenchmarkFailed, UsageError
+from nephoscope.core.format_versions import RUN
 from nephoscope.core.naming import clean
 from nephoscope.core.reading import jsontext
 from nephoscope.core.tasks import in_thread
@@ -119,11 +120,14 @@ def run_of(store: Store, name: str, document: Mapping[str, Any] | None) -> Store
     """Returns the run of a fleet: the one that its launch began, or, on another machine, a new one
     of the same manifest. Raises UsageError."""
     manifest = dict((document or {}).get("manifest") or {})
-    if (document or {}).get("version") != 1 or not manifest.get("id"):
+    if not manifest:
         raise UsageError(
-            f"The description of the fleet {name} is missing or of a later version.",
-            "Collect it with the version of nephoscope that launched it.",
+            f"The description of the fleet {name} is missing in its bucket.",
+            f"Remove what is left with `nephoscope cloud down {name}`.",
         )
+    if not RUN.is_readable(manifest.get("version")):
+        writer = str(manifest.get("nephoscope") or "")
+        raise UsageError(*RUN.refusal(f"The fleet {name}", manifest.get("version"), writer))
     for stored in store.runs():
         if stored.labels.get(LABEL) == name and stored.manifest.seed == manifest.get("seed"):
             return stored

@@ -60,7 +60,7 @@ class Ec2(Ec2Calls):
     """One account of EC2, or of a cloud with its interface."""
 
     traits: CloudTraits = CloudTraits(
-        kinds=frozenset(Kind),
+        kinds=frozenset(Kind) - {Kind.RESULT_FOLDER},
         actions=frozenset(Action),
         markets=("on demand", "spot"),
         tokens=True,
