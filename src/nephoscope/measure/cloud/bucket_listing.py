@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from nephoscope.measure.cloud.intents import RentalFolder, folders
-from nephoscope.measure.cloud.model import CloudResource, Kind
-from nephoscope.measure.cloud.provider import CloudSettings, Provider
+from nephoscope.measure.cloud.model import CloudResource, Kind, Tags
+from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, Provider
 from nephoscope.measure.cloud.result_bucket import BucketSettings, ResultBucket
 
 BUCKET = "bucket"
@@ -36,15 +36,14 @@ class WithBuckets:
         listed = list(self._provider.resources(region, run, kinds))
         if kinds is not None and Kind.RESULT_FOLDER not in kinds:
             return listed
-        for bucket, home in self._buckets:
-            if home == region:
-                listed += [
-                    CloudResource(
-                        Kind.RESULT_FOLDER, f"{bucket.url}{folder}", region, tags, name=folder
-                    )
-                    for folder, tags in bucket.folders()
-                    if run in (None, tags.run)
-                ]
+        for bucket in (bucket for bucket, home in self._buckets if home == region):
+            listed += [
+                CloudResource(
+                    Kind.RESULT_FOLDER, f"{bucket.url}{folder}", region, tags, name=folder
+                )
+                for folder, tags in _folders(bucket)
+                if run in (None, tags.run)
+            ]
         return listed
 
     def delete(self, resource: CloudResource) -> None:
@@ -60,6 +59,16 @@ class WithBuckets:
         """See `Provider.extend`; the end of results is in their name and stays."""
         if resource.kind is not Kind.RESULT_FOLDER:
             self._provider.extend(resource, expires_s)
+
+
+def _folders(bucket: ResultBucket) -> list[tuple[str, Tags]]:
+    """Returns the folders of a bucket; none of one that is gone, and its objects with it."""
+    try:
+        return list(bucket.folders())
+    except CloudError as error:
+        if error.cause is Cause.UNKNOWN:
+            return []
+        raise
 
 
 def with_buckets(
