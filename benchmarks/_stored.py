@@ -21,5 +21,5 @@ def valid_trial(
         position=position,
         started_at=started_at,
         elapsed_ns=10,
-        beside=beside,
+        counters=beside,
     )

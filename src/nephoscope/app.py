@@ -17,6 +17,7 @@ from nephoscope.features.comparison.feature import COMPARISON
 from nephoscope.features.cost.feature import COST
 from nephoscope.features.crosscheck.feature import CROSS_CHECK
 from nephoscope.features.duet.feature import DUET
+from nephoscope.features.engines.feature import ENGINES
 from nephoscope.features.experiments.feature import EXPERIMENT
 from nephoscope.features.fleet.feature import FLEET
 from nephoscope.features.history.feature import HISTORY
@@ -72,6 +73,7 @@ FEATURES: tuple[Feature, ...] = (
     STUDIES,
     STORED_RUNS,
     COMPACTION,
+    ENGINES,
     FILES,
     SERVE,
     HOST,

@@ -10,7 +10,8 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import DOCUMENT
 from nephoscope.store.batch import Batch
+from nephoscope.store.engines.question import Engine, size_of
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.run import StoredRun
 from nephoscope.store.trialfile import SCHEMA, column_lists
@@ -34,6 +36,9 @@ FORMULA = frozenset("=+-@\t\r")
 
 FACTOR_PREFIX = "factor_"
 """Factors are named by benchmarks; the prefix keeps them apart from our own columns."""
+
+_PART_BYTES, _BLOCK_PARTS = 8 << 20, 16
+"""Size of what an engine reads of a run at once, and how many of these are asked for at once."""
 
 GROUP_ROWS = 65_536
 """Rows of a Parquet export from which on a row group is written."""
@@ -52,20 +57,30 @@ _COLUMNS = pa.schema(
 """Columns of every export, in their order; those of the factors follow."""
 
 
-def export(runs: Sequence[StoredRun], format: str, stream: BinaryIO) -> None:
+def export(
+    runs: Sequence[StoredRun], format: str, stream: BinaryIO, engine: Engine | None = None
+) -> None:
     """Writes all samples of runs, in the order of execution, warm-up and invalid trials included.
 
     Columns: run, trial, position, round, warmup, status, target, benchmark, metric, unit, better,
     value, count, at_ns, and `factor_<name>` for each factor (empty where a sample has none).
     format: csv (RFC 4180, with a header), jsonl (one JSON object a line,
-    with `schema_version`) or parquet.
+    with `schema_version`) or parquet. engine: reads the runs; None for this process.
     Raises UsageError for another format.
     """
     format = EARLIER_NAMES.get(format, format)
     if format not in FORMATS:
         raise UsageError(f"There is no format '{format}'.", f"Use one of {', '.join(FORMATS)}.")
-    schema = _schema(runs)
-    tables = (_flat(batch, schema) for run in runs for batch in run.batches(SCHEMA.names))
+    parts = [part for run in runs for part in _parts(run)]
+    total = sum(map(size_of, runs))
+    if engine is None or not engine.is_worth(len(parts), total):
+        schema = _schema(_texts(run) for run in runs)
+        tables: Iterable[pa.Table] = (
+            _flat(batch, schema) for run in runs for batch in run.batches(SCHEMA.names)
+        )
+    else:
+        schema = _schema(engine.each(_part_texts, parts, size_bytes=total))
+        tables = _tables(engine, partial(_part_tables, schema), parts, total)
     if format == "parquet":
         with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
             for table in _joined(tables):
@@ -76,7 +91,38 @@ def export(runs: Sequence[StoredRun], format: str, stream: BinaryIO) -> None:
         stream.write(text.encode())
 
 
-def write(runs: Sequence[StoredRun], format: str, path: Path) -> None:
+Part = tuple[Path, tuple[int, int]]
+"""Folder of a run, and share of its trials."""
+
+
+def _parts(run: StoredRun) -> list[Part]:
+    shares = max(1, size_of(run) // _PART_BYTES)
+    return [(run.path, (number, shares)) for number in range(shares)]
+
+
+def _part_texts(part: Part) -> set[str]:
+    return _texts(StoredRun(part[0]), part[1])
+
+
+def _part_tables(schema: pa.Schema, part: Part) -> list[pa.Table]:
+    batches = StoredRun(part[0]).batches(SCHEMA.names, part[1])
+    return [_flat(batch, schema) for batch in batches]
+
+
+def _tables(
+    engine: Engine,
+    function: Callable[[Part], list[pa.Table]],
+    parts: Sequence[Part],
+    total: int,
+) -> Iterator[pa.Table]:
+    """Yields the rows of parts; some of them are in memory at a time."""
+    for first in range(0, len(parts), _BLOCK_PARTS):
+        block = parts[first : first + _BLOCK_PARTS]
+        for tables in engine.each(function, block, size_bytes=total):
+            yield from tables
+
+
+def write(runs: Sequence[StoredRun], format: str, path: Path, engine: Engine | None = None) -> None:
     """Writes an export to a file: whole, or not at all. StoreError when it cannot be written."""
     if not path.parent.exists():
         raise UsageError(
@@ -86,15 +132,15 @@ def write(runs: Sequence[StoredRun], format: str, path: Path) -> None:
     if path.exists() and not path.is_file():
         # A pipe or a device (/dev/stdout) cannot be renamed over.
         with translating_os_errors(path, "written"), path.open("wb") as stream:
-            export(runs, format, stream)
+            export(runs, format, stream, engine)
             return
     with writing_atomically(Path(os.path.realpath(path))) as stream:
-        export(runs, format, stream)
+        export(runs, format, stream, engine)
 
 
 def flat_table(run: StoredRun) -> pa.Table:
     """Returns the samples as one table with factors as columns; see `export`."""
-    schema = _schema([run])
+    schema = _schema([_texts(run)])
     tables = [_decoded(_flat(batch, schema)) for batch in run.batches(SCHEMA.names)]
     return pa.concat_tables(tables or [schema.empty_table()])
 
@@ -107,16 +153,21 @@ def factor_columns(factors: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
     }
 
 
-def _schema(runs: Iterable[StoredRun]) -> pa.Schema:
-    texts = {
-        text
-        for run in runs
-        for batch in run.batches(["factors"])
-        for text in set(column_lists(batch.table, ("factors",))[0])
-    }
-    kinds = _kinds([json.loads(text) for text in texts])
+def _schema(texts: Iterable[set[str]]) -> pa.Schema:
+    """Returns the columns of an export. texts: the distinct factors of each part."""
+    every = sorted(set().union(*texts))
+    kinds = _kinds([json.loads(text) for text in every])
     fields = [pa.field(f"{FACTOR_PREFIX}{name}", kind) for name, kind in kinds.items()]
     return pa.schema([*_COLUMNS, *fields])
+
+
+def _texts(run: StoredRun, share: tuple[int, int] = (0, 1)) -> set[str]:
+    """Returns the distinct factors of the samples of a run, as texts."""
+    return {
+        text
+        for batch in run.batches(["factors"], share)
+        for text in set(column_lists(batch.table, ("factors",))[0])
+    }
 
 
 def _kinds(factors: Iterable[Mapping[str, Any]]) -> dict[str, pa.DataType]:

@@ -248,12 +248,17 @@ class StoredRun:
         for batch in self.batches():
             yield from batch.split()
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+    def batches(
+        self, columns: Sequence[str] | None = None, share: tuple[int, int] = (0, 1)
+    ) -> Iterator[Batch]:
         """Yields the samples of all readable trials in the order of execution, many at once.
 
-        columns: see `trial_folder.batches_of`. Holds one batch at a time.
+        columns: see `trial_folder.batches_of`. share: (i, k) for part i of k of the trials, from 0.
+        Holds one batch at a time.
         """
-        left = {file.record.key: file for file in self._read_files() if file.readable}
+        files = [file for file in self._read_files() if file.readable]
+        first, end = (len(files) * (share[0] + i) // share[1] for i in (0, 1))
+        left = {file.record.key: file for file in files[first:end]}
         while True:
             try:
                 for batch in batches_of([*left.values()], columns):

@@ -40,6 +40,7 @@ WRITERS = {
     "store/day_files.py": "day-file",
     "store/index.py": "run-list",
     "store/export.py": "document",
+    "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
     "measure/runs/concurrent_runs.py": "announcement",
     "httpd/settings.py": "a token, one line of text",

@@ -33,6 +33,7 @@ class _ExportArguments:
     to: Path | None = options.option(
         "-o --output", options.FILE, "File to write [default: stdout]."
     )
+    engine: str | None = options.ENGINE
     store: Path | None = options.STORE
 
 
@@ -44,18 +45,20 @@ def export(args: _ExportArguments) -> None:
     """
     from nephoscope.store import Store
     from nephoscope.store import export as exporting
+    from nephoscope.store.engines import using
 
     runs = Store(args.store)
     # Two names of one run, such as its id and `latest`, are one run.
     stored = list({run.id: run for run in map(runs.open, args.names)}.values())
-    if args.to is not None:
-        exporting.write(stored, args.file_format, args.to)
-        output.log(f"Written: {args.to}")
-        return
-    if args.file_format == "parquet" and sys.stdout.isatty():
+    if args.to is None and args.file_format == "parquet" and sys.stdout.isatty():
         raise UsageError(
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
         )
-    sys.stdout.flush()
-    exporting.export(stored, args.file_format, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    with using(args.engine, str(runs.path)) as engine:
+        if args.to is not None:
+            exporting.write(stored, args.file_format, args.to, engine)
+            output.log(f"Written: {args.to}")
+            return
+        sys.stdout.flush()
+        exporting.export(stored, args.file_format, sys.stdout.buffer, engine)
+        sys.stdout.buffer.flush()

@@ -281,6 +281,12 @@ def set_option(doc: str, metavar: str = "NAME=VALUE") -> Any:
     return repeated("--set", metavar, doc, callback=lambda context, option, texts: sets(texts))
 
 
+def _engine(text: str) -> str:
+    from nephoscope.store.engines import parsed
+
+    return parsed(text)
+
+
 _LABELS = "nephoscope.labels"
 PATH = click.Path(path_type=Path)
 FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
@@ -288,6 +294,13 @@ SEEDS = Count(0, 2**63 - 1)
 
 JSON = flag("--json", "Print the results as JSON instead of text.")
 STORE = option("--store", DIRECTORY, "Directory of stored runs [default: $NEPHOSCOPE_STORE].")
+ENGINE_URL = Checked("URL", _engine)
+ENGINE = option(
+    "--engine",
+    ENGINE_URL,
+    "Engine that reads the store: local:N, spark://HOST:PORT or sc://HOST:PORT [default: local].",
+    is_local=True,
+)
 REPORT_FILE = option(
     "-o --output", Parsed("FILE", _report_file), "Report to write: .html, .md or .json."
 )

@@ -49,6 +49,7 @@ class _CensusArguments:
     to: Path | None = options.REPORT_FILE
     budget: float | None = options.BUDGET.local()
     seed: int | None = options.SEED.local()
+    engine: str | None = options.ENGINE
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -75,6 +76,10 @@ def census(args: _CensusArguments) -> int:
             "--target, --import, --study and the filters of stored runs exclude each other.",
             "Use only one of them.",
         )
+    if args.engine and any(sources):
+        raise UsageError(
+            "--engine reads stored runs.", "Omit it, or --target, --import and --study."
+        )
     if args.metadata and not args.targets:
         raise UsageError("--metadata needs a target to measure.", "Add --target TARGET.")
     if args.study is not None:
@@ -98,6 +103,7 @@ def census(args: _CensusArguments) -> int:
             targets=args.of_target,
             at_least=args.at_least,
             with_lab=bool(args.targets or args.of_target),
+            engine=args.engine,
         )
     from nephoscope.features.census.section import section
 
@@ -149,12 +155,15 @@ def of_runs(
     targets: Sequence[str] = (),
     at_least: Sequence[float] = (),
     with_lab: bool = False,
+    engine: str | None = None,
 ) -> Census:
     """Returns the census of stored runs. Raises UsageError where no machine can be counted."""
     from nephoscope.features.census import observations
     from nephoscope.features.census.result import build
+    from nephoscope.store.engines import using
 
-    seen = observations.seen(runs, targets=targets, with_lab=with_lab)
+    with using(engine, str(store.path)) as reader:
+        seen = observations.seen(runs, targets=targets, with_lab=with_lab, engine=reader)
     if not seen.looked_at:
         raise UsageError(
             f"{store.path} has no such run.",

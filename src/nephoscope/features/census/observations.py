@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nephoscope.catalog import CPU_GAPS, FINGERPRINT
@@ -26,6 +28,7 @@ from nephoscope.results import lines, run_settings
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 from nephoscope.store import StoredRun, counts, query
+from nephoscope.store.engines.question import Engine, size_of
 
 GROUPS = ("cpu.", "mem.", "disk.")
 """Benchmarks whose headline metrics are the speed of a machine."""
@@ -97,15 +100,22 @@ class UsedRun:
 
 
 def seen(
-    runs: Iterable[StoredRun], *, targets: Iterable[str] = (), with_lab: bool = False
+    runs: Iterable[StoredRun],
+    *,
+    targets: Iterable[str] = (),
+    with_lab: bool = False,
+    engine: Engine | None = None,
 ) -> Observations:
     """The machines and speeds of these runs, and a sentence for whatever was not counted.
 
     targets: only these names; all when none is given. with_lab: hosts of a lab too, which are no
-    machines of their own and count as the machine that they live on.
+    machines of their own and count as the machine that they live on. engine: reads the runs; None
+    for this process.
     """
     reasons: Counter[str] = Counter()
-    used, observations, looked_at = observed(runs, frozenset(targets), with_lab, reasons)
+    used, observations, looked_at = observed(
+        runs, frozenset(targets), with_lab, reasons, engine=engine
+    )
     first = _first(observations)
     measured, otherwise = _measured(used, observations)
     return Observations(
@@ -128,27 +138,59 @@ def observed(
     reasons: Counter[str],
     *,
     benchmark: str = "",
+    engine: Engine | None = None,
 ) -> tuple[list[UsedRun], list[Observation], int]:
     """Returns the runs that show a machine, every look at one, and how many runs were looked at.
 
     Counts `reasons` of the rest. Asks each run once, in this order. benchmark: whose headline
-    metrics are the speed; '' for those of `GROUPS`.
+    metrics are the speed; '' for those of `GROUPS`. engine: reads the runs; None for this process.
     """
     observations: list[Observation] = []
     used: list[UsedRun] = []
     looked_at = 0
-    for run in runs:
+    for run, (own, speeds, counted) in _each_observed(
+        runs, partial(_observed_run, wanted, with_lab, benchmark), engine
+    ):
         looked_at += 1
-        try:
-            records = run.records()
-            own = _of_run(run, records, wanted, with_lab, reasons)
-            if own:
-                targets = {observation.target for observation in own}
-                used.append(UsedRun(run, tuple(_speeds(run, records, targets, benchmark))))
-                observations += own
-        except StoreError:
-            reasons["unreadable"] += 1
+        reasons.update(counted)
+        observations += own
+        if speeds is not None:
+            used.append(UsedRun(run, speeds))
     return used, _named(_identified(observations, reasons)), looked_at
+
+
+_OfRun = tuple[list[Observation], tuple[SpeedTrials, ...] | None, Counter[str]]
+"""The looks at machines in a run, its speeds, None where it is not used, and counted reasons."""
+
+
+def _each_observed(
+    runs: Iterable[StoredRun], observe: Callable[[StoredRun], _OfRun], engine: Engine | None
+) -> Iterator[tuple[StoredRun, _OfRun]]:
+    if engine is None:
+        yield from ((run, observe(run)) for run in runs)
+        return
+    every = list(runs)
+    paths = [run.path for run in every]
+    answers = engine.each(partial(_at_path, observe), paths, size_bytes=sum(map(size_of, every)))
+    yield from zip(every, answers, strict=True)
+
+
+def _at_path(observe: Callable[[StoredRun], _OfRun], path: Path) -> _OfRun:
+    return observe(StoredRun(path))
+
+
+def _observed_run(wanted: frozenset[str], with_lab: bool, benchmark: str, run: StoredRun) -> _OfRun:
+    reasons: Counter[str] = Counter()
+    try:
+        records = run.records()
+        own = _of_run(run, records, wanted, with_lab, reasons)
+        if not own:
+            return [], None, reasons
+        targets = {observation.target for observation in own}
+        return own, tuple(_speeds(run, records, targets, benchmark)), reasons
+    except StoreError:
+        reasons["unreadable"] += 1
+        return [], None, reasons
 
 
 def left_out(reasons: Counter[str]) -> tuple[str, ...]:

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nephoscope.core.errors import StoreError
+from nephoscope.features.compaction import question
 from nephoscope.features.compaction.summarise import stored_summary, summary_of
-from nephoscope.store import Store, StoredRun, day_files
+from nephoscope.store import RUNNING, Store, StoredRun, day_files, summary
+from nephoscope.store.engines.question import Engine, size_of
 from nephoscope.store.selection import Selection
 from nephoscope.store.summary import RunMeasurements
 
@@ -21,13 +23,15 @@ class StoredSummaries:
     """The summaries of the runs that meet a selection; each iteration reads them again, one by one.
 
     more: runs that are read whether or not they meet it. problems: sentences of the last iteration
-    on manifests and lines of day files that cannot be read.
+    on manifests and lines of day files that cannot be read. engine: computes the summaries that the
+    store lacks, before the first iteration; None for this process, one by one.
     """
 
     store: Store
     selection: Selection
     more: Sequence[StoredRun] = ()
     problems: list[str] = field(default_factory=list)
+    engine: Engine | None = None
     _repetitions: list[StoredRun] | None = None
 
     def __iter__(self) -> Iterator[StoredRun | RunMeasurements]:
@@ -37,6 +41,7 @@ class StoredSummaries:
         itself, so that its reader gets the error.
         """
         self.problems = []
+        self._summarise()
         repetitions = []
         # A folder counts more than a line: a kill, or a compaction since, may have left both.
         there = set()
@@ -55,6 +60,27 @@ class StoredSummaries:
         for measurements in day_files.summaries(self.store.path, self.problems, without=there):
             if self._matches(measurements):
                 yield measurements
+
+    def _summarise(self) -> None:
+        """Has the engine compute what the store lacks, where that is worth its start."""
+        engine, self.engine = self.engine, None
+        if engine is None:
+            return
+        runs = [StoredRun(self.store.runs_path / name) for name in reversed(self.store.ids())]
+        missing = [run for run in runs if not (run.path / summary.FILE).exists()]
+        wanted = [run for run in missing if self._is_summarised(run)]
+        try:
+            if engine.is_worth(len(wanted), sum(map(size_of, wanted))):
+                for _ in question.summaries(wanted, engine):
+                    pass
+        finally:
+            engine.close()
+
+    def _is_summarised(self, run: StoredRun) -> bool:
+        try:
+            return run.state != RUNNING and self.selection.matches(run)
+        except StoreError:
+            return False  # its reader gets the error
 
     def repetitions(self) -> list[StoredRun]:
         """Returns the runs that repeat a measurement."""

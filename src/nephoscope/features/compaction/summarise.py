@@ -6,13 +6,14 @@ What only the computation needs is imported by it: reading takes less time than 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from nephoscope import __version__
-from nephoscope.catalog import FINGERPRINT, MetricSpec
+from nephoscope.catalog import FINGERPRINT
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Estimate, Shape, TrialRecord, factors_key
 from nephoscope.results import lines, names
@@ -65,20 +66,32 @@ def stored_summary(run: StoredRun) -> RunMeasurements | None:
     return known if known.stamp == summary.stamp_of(run.path) else None
 
 
+class LineAbout(NamedTuple):
+    """Declaration and setting of a metric: see MetricSummary."""
+
+    shape: Shape
+    share: bool
+    params: str
+    command: str
+
+
 def _computed(run: StoredRun) -> RunMeasurements:
+    records = run.records()
+    place = {record.key.name: record.position for record in records}
+    metrics = metrics_of(query.trial_medians(run), query.histograms(run), place, about_lines(run))
+    return head_of(run, {metric.target: None for metric in metrics}, tuple(metrics))
+
+
+def head_of(
+    run: StoredRun, targets: Mapping[str, None], metrics: tuple[MetricSummary, ...]
+) -> RunMeasurements:
+    """Returns the summary of a run with these metrics. targets: of them, in their order."""
     from nephoscope.store.trialfile import DAMAGED
 
     manifest = run.manifest
     records = run.records()
-    place = {record.key.name: record.position for record in records}
     valid = {record.key.name: record for record in records if counts(record)}
     kinds = {str(target["name"]): str(target["kind"]) for target in manifest.targets}
-    declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
-    groups: list[tuple[lines.LineId, lines.Group | lines.Histograms]] = [
-        *lines.group_scalars(query.trial_medians(run), place).items(),
-        *lines.group_histograms(query.histograms(run), place).items(),
-    ]
-    targets = dict.fromkeys([*kinds, *(key.target for key, _ in groups)])
     damaged = [
         reason for record in records if record.failure_name == DAMAGED for reason in record.reasons
     ]
@@ -91,36 +104,68 @@ def _computed(run: StoredRun) -> RunMeasurements:
         labels=run.labels,
         trials=len(records),
         confidence=CONFIDENCE,
-        targets={name: _target(run, name, kinds.get(name, ""), valid) for name in targets},
+        targets={
+            name: _target(run, name, kinds.get(name, ""), valid) for name in {**kinds, **targets}
+        },
         benchmarks=manifest.benchmarks,
-        metrics=tuple(
-            _metric(key, group, declared[key.benchmark, key.metric], valid[group.trial])
-            for key, group in groups
-        ),
+        metrics=metrics,
         damaged=(*damaged, *run.journal_problems()),
         created_s=float(manifest.created_at or 0.0),
     )
 
 
+def about_lines(run: StoredRun) -> Callable[[str, str, str], LineAbout]:
+    """Returns a function of benchmark, metric and trial to what a summary states of the metric."""
+    records = {record.key.name: record for record in run.records()}
+    declared = run.metrics_of_shape(Shape.SCALAR) | run.metrics_of_shape(Shape.HISTOGRAM)
+
+    @cache
+    def setting(trial: str) -> tuple[str, str]:
+        record = records[trial]
+        fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
+        command = ""
+        if fixed.get("label"):
+            command = " ".join(map(str, fixed.pop(COMMAND, None) or ()))
+        return factors_key(fixed), command
+
+    def about(benchmark: str, metric: str, trial: str) -> LineAbout:
+        spec = declared[benchmark, metric]
+        return LineAbout(spec.shape, spec.share, *setting(trial))
+
+    return about
+
+
+def metrics_of(
+    values: Iterable[query.TrialValue],
+    distributions: Iterable[query.TrialHistogram],
+    place: Mapping[str, int],
+    about: Callable[[str, str, str], LineAbout],
+) -> list[MetricSummary]:
+    """Returns the summary of each metric in these rows. place: of each trial in the run."""
+    groups: list[tuple[lines.LineId, lines.Group | lines.Histograms]] = [
+        *lines.group_scalars(values, place).items(),
+        *lines.group_histograms(distributions, place).items(),
+    ]
+    return [
+        _metric(key, group, about(key.benchmark, key.metric, group.trial)) for key, group in groups
+    ]
+
+
 def _metric(
-    key: lines.LineId, group: lines.Group | lines.Histograms, spec: MetricSpec, record: TrialRecord
+    key: lines.LineId, group: lines.Group | lines.Histograms, about: LineAbout
 ) -> MetricSummary:
-    """Returns the summary of a metric. record: of its first trial."""
-    fixed = {k: v for k, v in record.params.items() if k not in record.factors and k != "seed"}
-    command = ""
-    if fixed.get("label"):
-        command = " ".join(map(str, fixed.pop(COMMAND, None) or ()))
-    pack: Any = packing.pack_values if spec.shape is Shape.SCALAR else packing.pack_histograms
+    """Returns the summary of a metric. about: of its first trial."""
+    pack: Any = packing.pack_values if about.shape is Shape.SCALAR else packing.pack_histograms
     metric = MetricSummary(
         *key,
-        factors_key(fixed),
-        command,
+        about.params,
+        about.command,
         group.unit,
         group.better,
-        spec.shape,
+        about.shape,
         {},
         pack(group.values),
-        spec.share,
+        about.share,
         pack(group.unanswered) if group.unanswered else "",
     )
     return replace(metric, estimates=dict(_estimates(metric, group)))

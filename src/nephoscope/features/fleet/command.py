@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,7 @@ class _FleetArguments:
     )
     seed: int | None = options.SEED.local()
     labels: Mapping[str, str] = options.LABELS
+    engine: str | None = options.ENGINE
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -66,10 +68,10 @@ def fleet(args: _FleetArguments) -> int:
 
     TARGET is local, ssh:[user@]host[:port] or lab:LAB/HOST.
     """
-    from nephoscope.features.fleet.result import SETTINGS, FleetCheck, check
+    from nephoscope.features.fleet.result import SETTINGS, FleetCheck, stored_check
     from nephoscope.features.fleet.section import section
-    from nephoscope.results import analyse_run
     from nephoscope.store import Store
+    from nephoscope.store.engines import using
 
     if sum((bool(args.targets), args.lab is not None, args.name is not None)) != 1:
         raise UsageError(
@@ -80,9 +82,11 @@ def fleet(args: _FleetArguments) -> int:
     settings = {"false_alarms": args.false_alarms, "margin": args.margin}
     fleet_check: FleetCheck | None
     if args.name is not None:
-        run = runs.open(args.name)
-        known = run.manifest.stored.get(SETTINGS) or {}
-        fleet_check, code = check(analyse_run.run_data(run), {**known, **settings}), 0
+        path = runs.open(args.name).path
+        with using(args.engine, str(runs.path)) as engine:
+            (fleet_check,), code = engine.each(partial(stored_check, settings), [path]), 0
+    elif args.engine:
+        raise UsageError("--engine reads a stored run.", "Omit it, or use --run RUN.")
     else:
         hosts = args.targets or _hosts(str(args.lab))
         run, offsets = _measured(hosts, runs, network=not args.no_network, seed=args.seed)

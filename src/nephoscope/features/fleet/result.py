@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ from nephoscope.features.fleet import rule
 from nephoscope.features.fleet.rule import OddValue
 from nephoscope.measure.runs.trials.phases import DEADLINE
 from nephoscope.report import wording
-from nephoscope.results import run_settings
+from nephoscope.results import analyse_run, run_settings
 from nephoscope.results.exclusions import cause_words
 from nephoscope.results.run_data import RunData
 from nephoscope.results.run_settings import HiddenSetting
 from nephoscope.stats import facts
 from nephoscope.stats.exclusions import slowest_value
 from nephoscope.stats.statistics import histograms
+from nephoscope.store import StoredRun
 from nephoscope.store.query import TrialHistogram, TrialValue
 
 PLAN = "fleet"
@@ -87,6 +89,13 @@ def analyse(data: RunData) -> FleetCheck | None:
     """Returns the odd targets of a run of the plan `fleet`; None of other runs."""
     settings = data.manifest.stored.get(SETTINGS)
     return None if settings is None else check(data, settings)
+
+
+def stored_check(settings: Mapping[str, Any], path: Path) -> FleetCheck:
+    """Returns the odd targets of the run in a folder. settings: instead of those it has stored."""
+    run = StoredRun(path)
+    known = run.manifest.stored.get(SETTINGS) or {}
+    return check(analyse_run.run_data(run), {**known, **settings})
 
 
 def check(data: RunData, settings: Mapping[str, Any]) -> FleetCheck:

@@ -81,6 +81,7 @@ class _HistoryArguments:
     )
     budget: float | None = options.BUDGET.local()
     to: Path | None = options.REPORT_FILE
+    engine: str | None = options.ENGINE
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -101,12 +102,13 @@ def history(args: _HistoryArguments) -> int:
     from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.section import section
     from nephoscope.store import Store
+    from nephoscope.store.engines import opened
 
     run_store = Store(args.store)
     settings = HistorySettings(args.false_alarms, args.margin, args.confidence, args.min_change)
     # A machine may have had another name before: `read` selects its whole series.
     wanted = replace(args.filters, targets=()).selection()
-    runs = StoredSummaries(run_store, wanted)
+    runs = StoredSummaries(run_store, wanted, engine=opened(args.engine, str(run_store.path)))
     if not any(_has_target(run, args.filters.targets) for run in runs):
         _log_problems(runs)
         raise UsageError(

@@ -80,6 +80,7 @@ class _RankArguments:
         "--seed", SEEDS, "Random seed of rank probabilities and bootstraps.", default=1
     )
     to: Path | None = options.REPORT_FILE
+    engine: str | None = options.ENGINE
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -97,17 +98,21 @@ def rank(args: _RankArguments) -> int:
     from nephoscope.features.rank.records import RankSettings
     from nephoscope.features.rank.section import ranks_section, section
     from nephoscope.store import Store
+    from nephoscope.store.engines import using
 
     if files := [text for text in args.sources if text.endswith(".csv")]:
-        if len(args.sources) > 1 or args.by or args.metrics:
+        if len(args.sources) > 1 or args.by or args.metrics or args.engine:
             raise UsageError(
-                "A file of values is ranked alone.", "Omit runs, --by and --metric, or the file."
+                "A file of values is ranked alone.",
+                "Omit runs, --by, --metric and --engine, or the file.",
             )
         alternatives = figures_file.read(Path(files[0]), args.confidence)
     else:
-        alternatives = stored.of_runs(
-            args.sources, Store(args.store), args.by, frozenset(args.metrics), args.confidence
-        )
+        run_store = Store(args.store)
+        with using(args.engine, str(run_store.path)) as engine:
+            alternatives = stored.of_runs(
+                args.sources, run_store, args.by, frozenset(args.metrics), args.confidence, engine
+            )
     settings = RankSettings(
         args.reference, args.weights, args.margin, args.confidence, args.seed, args.top
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
+from pathlib import Path
 
 from nephoscope.core.errors import UnknownName, UsageError
 from nephoscope.core.model import Better, InvalidTrial, MetricResult, RunResult, factors_key
@@ -19,6 +21,7 @@ from nephoscope.features.rank.rows import Alternatives, Measurement
 from nephoscope.results import analyse_run, run_settings
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store import Store, StoredRun
+from nephoscope.store.engines.question import Engine, size_of
 
 ADDRESSES = frozenset({"url", "address", "host"})
 """Factors that name an alternative's own address, and so may differ between alternatives."""
@@ -92,10 +95,17 @@ class StoredAlternatives(Alternatives):
         of_setting = self._gaps.get((alternative, line.benchmark, factors_key(line.factors)))
         return of_setting or super().reason(alternative, line)
 
-    def add(self, item: NamedRun, store: Store, by: str, metrics: Collection[str]) -> None:
-        """Adds the alternatives of one run. UsageError where it names none."""
-        run = store.open(item.run)
-        result = analyse_run.build(run, confidence=self.confidence)
+    def add(
+        self,
+        item: NamedRun,
+        run: StoredRun,
+        result: RunResult,
+        *,
+        store: Store,
+        by: str,
+        metrics: Collection[str],
+    ) -> None:
+        """Adds the alternatives of one run. result: of it. UsageError where it names none."""
         targets = list(dict.fromkeys(line.target for line in result.metrics))
         if item.target and item.target not in targets:
             raise UnknownName(
@@ -169,13 +179,28 @@ class StoredAlternatives(Alternatives):
 
 
 def of_runs(
-    words: Sequence[str], store: Store, by: str, metrics: Collection[str], confidence: float
+    words: Sequence[str],
+    store: Store,
+    by: str,
+    metrics: Collection[str],
+    confidence: float,
+    engine: Engine,
 ) -> Alternatives:
-    """Returns the alternatives that the words of the command name. by: a factor, '' or TARGET."""
+    """Returns the alternatives that the words of the command name. by: a factor, '' or TARGET.
+
+    engine: analyses the runs.
+    """
     by = "" if by == TARGET else by
     alternatives = StoredAlternatives(confidence)
-    for word in words:
-        alternatives.add(named(word), store, by, metrics)
+    items = [named(word) for word in words]
+    runs = [store.open(item.run) for item in items]
+    results = engine.each(
+        partial(_result, confidence),
+        [run.path for run in runs],
+        size_bytes=sum(map(size_of, runs)),
+    )
+    for item, run, result in zip(items, runs, results, strict=True):
+        alternatives.add(item, run, result, store=store, by=by, metrics=metrics)
     known = {item.line.metric for item in alternatives.measurements}
     for metric in metrics:
         if metric not in known:
@@ -185,6 +210,10 @@ def of_runs(
             )
     alternatives.check_separate()
     return alternatives
+
+
+def _result(confidence: float, path: Path) -> RunResult:
+    return analyse_run.build(StoredRun(path), confidence=confidence)
 
 
 def labelled_lines(

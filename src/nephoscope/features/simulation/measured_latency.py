@@ -35,7 +35,8 @@ def latency(name: str, store: Path | None) -> dict[str, Any]:
             continue
         near, far = ends(settings_of[histogram.trial], histogram.target)
         seen = pairs.setdefault(near, {}).setdefault(far, {})
-        for value, count in zip(histogram.values, histogram.counts, strict=True):
+        buckets = zip(histogram.values.tolist(), histogram.counts.tolist(), strict=True)
+        for value, count in buckets:
             seen[value] = seen.get(value, 0) + count
     if not pairs:
         raise UsageError(

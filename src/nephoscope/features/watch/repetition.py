@@ -105,7 +105,7 @@ def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:
     for row in rows:
         key = (row.benchmark, all_requests[row.metric], row.target, row.factors)
         waits_by_line[key] = Counter(waits_by_line.get(key, {})) + Counter(
-            dict(zip(row.values, row.counts, strict=True))
+            dict(zip(row.values.tolist(), row.counts.tolist(), strict=True))
         )
     return waits_by_line
 

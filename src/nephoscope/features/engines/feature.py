@@ -1,0 +1,11 @@
+"""Engines that read a store: do they give the same results?"""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+ENGINES = Feature(
+    "engines",
+    needs=("census", "compaction", "fleet", "rank"),
+    commands=(".features.engines.command:engine",),
+)

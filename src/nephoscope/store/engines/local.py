@@ -1,0 +1,139 @@
+"""The engine of this machine: a pool of processes, with rows in files between its two stages.
+
+A question whose files are small is answered in this process, since processes take longer to start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import types
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from nephoscope.core.errors import RunFailed
+from nephoscope.store.engines.question import Item, Question, Result, split
+
+POOL_FROM_BYTES = 64 << 20
+"""Size of the files from which on they are read by several processes."""
+BUCKETS = 64
+"""Files into which the series are spread between the two stages: each is held in memory at once."""
+
+
+class LocalEngine:
+    """Answers on this machine. processes: None for one on each usable CPU."""
+
+    def __init__(self, processes: int | None = None) -> None:
+        self._is_explicit = processes is not None
+        self._processes = processes or len(os.sched_getaffinity(0))
+        self._workers: ProcessPoolExecutor | None = None
+
+    @property
+    def name(self) -> str:
+        """The engine as it is named in sentences."""
+        return f"local:{self._processes}" if self._is_explicit else "local"
+
+    def is_worth(self, tasks: int, size_bytes: int) -> bool:
+        """States whether a pool of processes pays; always where their number was named."""
+        is_large = self._is_explicit or size_bytes >= POOL_FROM_BYTES
+        return min(tasks, self._processes) > 1 and is_large
+
+    def answers(self, question: Question) -> pa.Table:
+        """Returns the answers on all series, sorted by series."""
+        scan = question.scan
+        if not self.is_worth(len(scan.parts), scan.size_bytes):
+            rows = [table for part in scan.parts for table in question.rows(part)]
+            every = pa.concat_tables([scan.columns.empty_table(), *rows])
+            return question.joined(question.answers_of(every))
+        with tempfile.TemporaryDirectory(prefix="nephoscope-engine-") as folder:
+            packed = pickle.dumps(question)
+            for _ in self._mapped(partial(_spread, packed, folder), range(len(scan.parts))):
+                pass
+            buckets = sorted({path.name.partition(".")[0] for path in Path(folder).iterdir()})
+            return question.joined(self._mapped(partial(_answered, packed, folder), buckets))
+
+    def each(
+        self, function: Callable[[Item], Result], items: Sequence[Item], *, size_bytes: int = 0
+    ) -> Iterator[Result]:
+        """Yields function(item) in the order of the items."""
+        if not self.is_worth(len(items), size_bytes):
+            yield from map(function, items)
+            return
+        yield from self._mapped(function, items)
+
+    def close(self) -> None:
+        """Ends the processes."""
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.shutdown(cancel_futures=True)
+
+    def _mapped(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
+        if self._workers is None:
+            # Not forked: a process with threads, as Arrow has them, may deadlock in its child.
+            context = multiprocessing.get_context("forkserver")
+            self._workers = ProcessPoolExecutor(self._processes, context, _ignore_interrupts)
+        try:
+            with _without_main():
+                results = self._workers.map(function, items)
+            yield from results
+        except BrokenProcessPool:
+            self.close()
+            raise RunFailed(
+                "A process that reads the store was killed, perhaps for want of memory.",
+                "Use fewer processes (--engine local:1), or a cluster (--engine spark://HOST:PORT).",
+            ) from None
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that start meanwhile do not run the program's script again, guarded or not."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _spread(packed: bytes, folder: str, number: int) -> None:
+    """Reads a part, and writes its rows into files by series."""
+    question: Question = pickle.loads(packed)
+    writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
+    try:
+        for table in question.rows(question.scan.parts[number]):
+            for rows in split(table, question.scan.series):
+                names = [rows[name][0].as_py() for name in question.scan.series]
+                bucket = zlib.crc32(repr(names).encode()) % BUCKETS
+                if bucket not in writers:
+                    path = f"{folder}/{bucket:04}.{number}"
+                    writers[bucket] = pa.ipc.new_file(path, question.scan.columns)
+                writers[bucket].write_table(rows)
+    finally:
+        for writer in writers.values():
+            writer.close()
+
+
+def _answered(packed: bytes, folder: str, bucket: str) -> pa.Table:
+    """Returns the answers on the series of a bucket."""
+    question: Question = pickle.loads(packed)
+    tables = []
+    for path in sorted(Path(folder).glob(f"{bucket}.*")):
+        with pa.memory_map(str(path)) as source:
+            tables.append(pa.ipc.open_file(source).read_all())
+    return question.joined(question.answers_of(pa.concat_tables(tables)))
