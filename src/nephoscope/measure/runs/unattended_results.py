@@ -125,7 +125,7 @@ def skew_s(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialCounts:
+class ConservedTrials:
     """Trials of the plan: planned = done + failed + missing. done: those with a result, of which
     `valid` count."""
 
@@ -256,7 +256,7 @@ class UnattendedRun:
         self._position += len(made)
         return made
 
-    def counts(self, machine: str = "") -> TrialCounts:
+    def counts(self, machine: str = "") -> ConservedTrials:
         """Returns the trials of a machine, or of all."""
         planned = sum(
             1
@@ -267,7 +267,7 @@ class UnattendedRun:
             record.status for record in self._known.values() if machine in ("", record.key.target)
         )
         valid, invalid = statuses[TrialStatus.VALID], statuses[TrialStatus.INVALID]
-        return TrialCounts(planned, valid + invalid, valid, statuses[TrialStatus.FAILED])
+        return ConservedTrials(planned, valid + invalid, valid, statuses[TrialStatus.FAILED])
 
     def finish(self, lost: Mapping[str, str]) -> None:
         """Nothing more will come. lost: machines of which something is missing, and why. Raises
