@@ -86,7 +86,7 @@ class Download:
 def script(probes: Mapping[str, Download], job: Download, lease_s: int) -> str:
     """Returns the user data of a machine: its lease, and its work. Raises UsageError where
     addresses make it too long."""
-    text = f"#!/bin/sh\n# Written by nephoscope.\n{user_data.lease(lease_s)}{work(probes, job)}"
+    text = f"{user_data.lease(lease_s)}{work(probes, job)}"
     if (length := len(text.encode())) > USER_DATA_BYTES:
         raise UsageError(
             f"The user data of a machine would have {length} bytes, and clouds take "
