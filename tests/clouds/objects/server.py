@@ -151,7 +151,9 @@ def _listing(store: ObjectStore, query: dict[str, list[str]]) -> bytes:
     prefix = query.get("prefix", [""])[0]
     delimiter = query.get("delimiter", [""])[0]
     start = query.get("continuation-token", [""])[0]
-    entries, folders, size = [], {}, 50
+    entries: list[str] = []
+    folders: dict[str, None] = {}
+    size = 50
     keys = [key for key in sorted(store.objects) if key.startswith(prefix) and key > start]
     for key in keys[:size]:
         rest = key[len(prefix) :]

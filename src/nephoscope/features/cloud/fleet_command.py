@@ -75,7 +75,7 @@ class _CloudFleetArguments:
     requests=Excluded("rents machines"),
 )
 def fleet(args: _CloudFleetArguments) -> int:
-    """Launch machines that measure by themselves and store their results in a bucket.
+    """Launch machines that measure and store their results alone.
 
     Nobody logs in to them, and no port is open. When the command returns, this machine may be
     switched off. `nephoscope cloud collect` gathers the results at any time.
