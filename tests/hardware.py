@@ -24,6 +24,7 @@ class Feature(StrEnum):
     CONTROL_GROUPS = "needs control groups"
     CLOUD_ROOT = "needs the root in which a control plane runs"
     CLOUD_LIBRARY = "needs the Python library of a cloud"
+    SPARK = "needs Java and the libraries of Apache Spark"
     BLOCK_THROTTLING = "needs the kernel's block throttling"
     DISK = "needs a disk behind this folder"
     LOOP_DEVICES = "needs loop devices"

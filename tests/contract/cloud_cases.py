@@ -26,6 +26,7 @@ TESTS = (
     "firewall",
     "volume",
     "snapshot",
+    "restore",
     "stop_and_start",
     "reboot",
     "resize",
@@ -87,6 +88,7 @@ _LIBCLOUD = {
     "firewall": "the account's own network is used",
     "volume": "only machines are made over Libcloud",
     "snapshot": "only machines are made over Libcloud",
+    "restore": "only machines are made over Libcloud",
     "stop_and_start": "Libcloud's drivers have it for some clouds only",
     "resize": "Libcloud's drivers have it for some clouds only",
     "extend": "the expiry is in the name of a machine, which stays",
@@ -115,6 +117,7 @@ CLOUDS: dict[str, CloudLine] = {
         not_exercised={
             "volume": "the real cloud runs without its block storage service",
             "snapshot": "the real cloud runs without its block storage service",
+            "restore": "the real cloud runs without its block storage service",
         },
     ),
     "openstack_ec2": CloudLine(
@@ -122,6 +125,7 @@ CLOUDS: dict[str, CloudLine] = {
         not_exercised={
             "volume": "the real cloud runs without its block storage service",
             "snapshot": "the real cloud runs without its block storage service",
+            "restore": "the real cloud runs without its block storage service",
             "paging": "the EC2 API of OpenStack asks nova for its pages itself",
         },
     ),
@@ -140,6 +144,7 @@ CLOUDS: dict[str, CloudLine] = {
             "firewall": "existing hosts have their own networks",
             "volume": "no volume is attached to existing hosts",
             "snapshot": "no volume is attached to existing hosts",
+            "restore": "no volume is attached to existing hosts",
             "stop_and_start": "hosts of others are left as they are",
             "reboot": "hosts of others are left as they are",
             "resize": "hosts of others are left as they are",
@@ -155,6 +160,7 @@ CLOUDS: dict[str, CloudLine] = {
             "firewall": "nothing on the network has to reach a pod",
             "volume": "a pod that runs takes no volume",
             "snapshot": "a pod has no disk of its own",
+            "restore": "a pod has no disk of its own",
             "stop_and_start": "a pod that ended does not come back",
             "reboot": "a pod that ended does not come back",
             "resize": "the limits of a pod are those of its creation",

@@ -264,17 +264,23 @@ def test_firewall(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     cloud.delete(made)
 
 
-def test_volume(case: CloudCase, cloud: Provider, tags: Tags) -> None:
-    (machine,) = ready(cloud, case, tags)
-    request = VolumeRequest(case.region, case.zone, replace(tags, token=token()), 1 << 30)
-    (made,) = cloud.create(request)
+def until_ready(cloud: Provider, case: CloudCase, tags: Tags, made: CloudResource) -> None:
     until = time.monotonic() + case.ready_s
-    while {one.state for one in listed(cloud, case, tags, Kind.VOLUME) if one.id == made.id} != {
+    while {one.state for one in listed(cloud, case, tags, made.kind) if one.id == made.id} != {
         ResourceState.READY
     }:
         assert time.monotonic() < until
         time.sleep(0.1)
-    cloud.attach(machine, made)
+
+
+def test_volume(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    (machine,) = ready(cloud, case, tags)
+    request = VolumeRequest(case.region, case.zone, replace(tags, token=token()), 1 << 30)
+    (made,) = cloud.create(request)
+    (second,) = cloud.create(replace(request, tags=replace(tags, token=token())))
+    for volume in (made, second):
+        until_ready(cloud, case, tags, volume)
+        cloud.attach(machine, volume)
     cloud.detach(made)
     clear(cloud, case, tags)
     assert listed(cloud, case, tags, Kind.VOLUME) == []
@@ -287,6 +293,26 @@ def test_snapshot(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert [one.id for one in listed(cloud, case, tags, made.kind)] == [made.id]
     clear(cloud, case, tags)
     assert listed(cloud, case, tags, made.kind) == []
+
+
+def test_restore(case: CloudCase, cloud: Provider, tags: Tags) -> None:
+    """A volume of a snapshot, which a repeated call makes once where the cloud knows tokens."""
+    size = 1 << 30
+    request = VolumeRequest(case.region, case.zone, replace(tags, token=token()), size)
+    (volume,) = cloud.create(request)
+    until_ready(cloud, case, tags, volume)
+    (copy,) = cloud.create(SnapshotRequest(case.region, replace(tags, token=token()), volume.id))
+    until_ready(cloud, case, tags, copy)
+    again = replace(request, tags=replace(tags, token=token()), snapshot=copy.id)
+    (restored,) = cloud.create(again)
+    if cloud.traits.tokens:
+        assert [one.id for one in cloud.create(again)] == [restored.id]
+    until_ready(cloud, case, tags, restored)
+    volumes = listed(cloud, case, tags, Kind.VOLUME)
+    assert sorted(one.id for one in volumes) == sorted((volume.id, restored.id))
+    assert {one.tags.token for one in volumes if one.id == restored.id} == {again.tags.token}
+    clear(cloud, case, tags)
+    assert cloud.storage_prices(case.region, "no-such-type") is None
 
 
 def test_stop_and_start(case: CloudCase, cloud: Provider, tags: Tags) -> None:

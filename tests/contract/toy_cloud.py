@@ -30,6 +30,7 @@ from nephoscope.measure.cloud.model import (
     MachineType,
     Request,
     ResourceState,
+    StoragePrices,
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
@@ -89,6 +90,9 @@ class ToyCloud:
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         return None if self._price is None else MachinePrices(self._price, source="toy")
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        return None
 
     def create(self, request: Request) -> Sequence[CloudResource]:
         self._call("create")

@@ -15,9 +15,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from nephoscope.catalog import restores
 from nephoscope.catalog.instruments import CPU_GAPS as CPU_GAPS
 from nephoscope.catalog.instruments import FINGERPRINT as FINGERPRINT
 from nephoscope.catalog.instruments import HOST_BOOT as HOST_BOOT
+from nephoscope.catalog.instruments import VOLUME_RESTORE as VOLUME_RESTORE
 from nephoscope.catalog.meaning import (
     Aggressor,
     ClosedLoop,
@@ -364,8 +366,8 @@ def _document(name: str) -> Mapping[str, Any]:
 
 
 def complete(native: Catalog, third_party: Iterable[BenchmarkSpec]) -> Catalog:
-    """The native benchmarks, `host.boot` after them, then the others."""
-    more = {spec.id: spec for spec in (host_boot(), *third_party)}
+    """The native benchmarks, those that the runner executes after them, then the others."""
+    more = {spec.id: spec for spec in (host_boot(), volume_restore(), *third_party)}
     for spec in (*native.benchmarks.values(), *more.values()):
         check_resource(spec)
     return replace(native, benchmarks={**native.benchmarks, **more})
@@ -407,6 +409,25 @@ def host_boot() -> BenchmarkSpec:
         source="marks on the guest's serial console, and the first answered connection",
         two_sided=False,
         page=_HOST_BOOT_PAGE,
+        kind=RUNNER,
+        resource=Resource.NONE,
+    )
+
+
+def volume_restore() -> BenchmarkSpec:
+    """The declaration of `volume.restore`, which the cloud executes and not the probe."""
+    return BenchmarkSpec(
+        id=VOLUME_RESTORE,
+        summary="Copies a volume of a rented machine as a snapshot and restores it, by segment",
+        params=tuple(ParamSpec(**values) for values in restores.PARAMS),
+        metrics=tuple(
+            MetricSpec(id_, unit, Better(better), Shape.SCALAR, is_headline, doc)
+            for id_, unit, better, is_headline, doc in restores.METRICS
+        ),
+        overhead="two volumes and a snapshot exist for the time of a trial, and have a price",
+        source="the cloud's list, the devices of the guest, and `dd` in it",
+        two_sided=False,
+        page=restores.PAGE,
         kind=RUNNER,
         resource=Resource.NONE,
     )

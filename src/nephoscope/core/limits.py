@@ -35,6 +35,12 @@ INCLUDE_DEPTH = 8
 LAB_HOSTS = 200
 """Hosts of a lab."""
 
+VOLUMES = 8
+"""Volumes of a rented machine."""
+
+VOLUME_BYTES = 1 << 50
+"""Of one of them."""
+
 JUMP_HOSTS = 8
 """Hosts on the way to an ssh target, itself included."""
 

@@ -25,7 +25,12 @@ def cost(each: Resource, at: float) -> float:
         return _instance(each, at)
     hours = max(0.0, min(at, each.gone) - each.created) / 3600
     if each.kind == "volume":
-        return hours * each.data["size"] * catalogue.VOLUME_GIB_MONTH / catalogue.MONTH_H
+        return (
+            hours
+            * each.data["size"]
+            * catalogue.VOLUME_TYPES[each.data["type"]][2]
+            / catalogue.MONTH_H
+        )
     if each.kind == "snapshot":
         return hours * each.data["size"] * catalogue.SNAPSHOT_GIB_MONTH / catalogue.MONTH_H
     if each.kind == "elastic-ip":

@@ -19,7 +19,25 @@ if [ -e "$root/proc/sysrq-trigger" ]; then
   mount --bind /dev/null "$root/proc/sysrq-trigger"
 fi
 mount -t sysfs -o ro sysfs "$root/sys"
-mount --rbind /dev "$root/dev"
+if [ -e "$folder/devices" ]; then
+  # A /dev of its own: all that is here, but for the disks, of which it has its own.
+  mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+  for each in /dev/*; do
+    if [ -L "$each" ] || [ -c "$each" ]; then
+      cp -a "$each" "$root/dev/"
+    elif [ -d "$each" ]; then
+      mkdir "$root$each"
+      mount --rbind "$each" "$root$each"
+    fi
+  done
+  while read -r name number; do
+    mknod "$root/dev/$name" b $number
+  done < "$folder/devices"
+  mount -t ext4 "$(cat "$folder/own-disk")" "$root/var/tmp"
+  chmod 1777 "$root/var/tmp"
+else
+  mount --rbind /dev "$root/dev"
+fi
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 for each in run tmp home; do
   mount -t tmpfs -o mode=1777 tmpfs "$root/$each"

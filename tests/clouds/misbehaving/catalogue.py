@@ -37,7 +37,19 @@ IMAGES = {
 }
 IMAGE_GIB = 8
 
-VOLUME_GIB_MONTH, SNAPSHOT_GIB_MONTH, ADDRESS_H, BALANCER_H = 0.08, 0.05, 0.005, 0.0225
+# https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html: GiB, at least and at most.
+VOLUME_TYPES = {
+    "gp2": (1, 16384, 0.10),
+    "gp3": (1, 16384, 0.08),
+    "io1": (4, 16384, 0.125),
+    "io2": (4, 65536, 0.125),
+    "sc1": (125, 16384, 0.015),
+    "st1": (125, 16384, 0.045),
+    "standard": (1, 1024, 0.05),
+}
+"""Type of volumes -> smallest and largest size in GiB, dollars for a GiB and month."""
+
+SNAPSHOT_GIB_MONTH, ADDRESS_H, BALANCER_H = 0.05, 0.005, 0.0225
 MONTH_H = 730.0
 
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-on-demand-instances.html#ec2-on-demand-instances-limits
@@ -47,6 +59,7 @@ QUOTAS = {
     "L-34B43A08": ("All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests", 64),
     "L-0263D0A3": ("EC2-VPC Elastic IPs", 5),
     "volumes": ("EBS volumes", 5000),
+    "snapshots": ("EBS snapshots", 100000),
     "security-groups": ("VPC security groups per Region", 2500),
 }
 """Code -> name, default value."""

@@ -134,6 +134,15 @@ SETTINGS: dict[str, Any] = {
     "machines": False,
     # CPUs of a machine by its host: host-N has the N-th value, again from the first; none: all.
     "host_cpus": (),
+    # Operations a second of a machine's own disk, by which it gets one; none: it is in memory.
+    "disk_iops": 0,
+    # The same of a volume, by its type; 0 for no limit.
+    "volume_iops": {},
+    "volume_s": 1.0,
+    "attach_s": 0.0,
+    # Bytes a second of a volume from a snapshot until `lazy_bytes` of it were read; 0: no limit.
+    "lazy_bytes_per_s": 0,
+    "lazy_bytes": 0,
     # Types that the price list lacks.
     "unpriced": (),
     "bucket_size": None,

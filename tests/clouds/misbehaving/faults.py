@@ -25,6 +25,9 @@ FAULTS = {
     "interruption": "a spot machine is interrupted",
     "silent": "a machine never answers: its ssh server does not start",
     "region-down": "503 for everything in a region",
+    "no-device": "a volume is attached, and its device never shows",
+    "mounted-device": "a volume shows formatted and mounted, as by a program of the image",
+    "rotten-snapshot": "a volume from a snapshot differs from what was written",
     "stuck": "a machine stays shutting-down ten times as long",
 }
 """Fault -> what happens."""

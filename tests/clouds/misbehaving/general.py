@@ -190,7 +190,17 @@ def get_products(call: Call) -> dict[str, Any]:
     if region in catalogue.REGIONS and asked.get("group") == "VPCPublicIPv4Address":
         products = [_product(asked, catalogue.ADDRESS_H, "Hrs")]
     elif region in catalogue.REGIONS and family == "Storage":
-        products = [_product(asked, catalogue.VOLUME_GIB_MONTH, "GB-Mo")]
+        kind = catalogue.VOLUME_TYPES.get(asked.get("volumeApiName", ""))
+        products = [_product(asked, kind[2], "GB-Mo")] if kind else []
+    elif region in catalogue.REGIONS and family == "Storage Snapshot":
+        prices = {
+            "EBS:SnapshotUsage": catalogue.SNAPSHOT_GIB_MONTH,
+            "EBS:SnapshotArchiveEarlyDelete": 9.0,
+        }
+        products = [
+            _product({**asked, "usagetype": f"USE1-{usage}"}, price, "GB-Mo")
+            for usage, price in prices.items()
+        ]
     elif region in catalogue.REGIONS and catalogue.offered(region, name):
         unpriced = name in call.cloud.settings["unpriced"]
         products = [] if unpriced else [_product(asked, catalogue.hourly(region, name), "Hrs")]

@@ -22,6 +22,7 @@ from typing import Any
 
 from . import cpu_share
 from .cloud import Cloud, Resource
+from .disks import Disks, detach_all
 from .metadata import Metadata
 
 BOOT = Path(__file__).with_name("boot.sh")
@@ -48,6 +49,7 @@ class Machines:
         self._disks: dict[str, Path] = {}
         self._lock = threading.Lock()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_MEMORY))
+        self.disks = Disks(cloud, self._folder)
         self._timers: list[threading.Timer] = []
         self.bridge, self._network = _new_bridge()
         self._hosts = 1
@@ -98,6 +100,10 @@ class Machines:
                 else:
                     instances.stop(self.cloud, instance, reason)
 
+    def of(self, instance: str) -> Any:
+        """The machine of an instance while it runs; else None."""
+        return self._running.get(instance)
+
     def end(self, instance: Resource, after_s: float = 0.0) -> None:
         """Pulls the plug, now or so many of our seconds later."""
         machine = self._running.get(instance.id)
@@ -136,6 +142,7 @@ class Machines:
         for machine in list(self._running.values()):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 machine.process.wait(10)
+        self.disks.close()
         with contextlib.suppress(subprocess.CalledProcessError):
             _ip("link", "delete", self.bridge)
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -146,6 +153,7 @@ def _new_bridge() -> tuple[str, str]:
     for folder in Path(_MEMORY).glob(f"{_PREFIX}*-*"):
         owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            detach_all(folder)
             shutil.rmtree(folder, ignore_errors=True)
     for link in Path("/sys/class/net").glob("nepho-*"):
         owner = link.name.removeprefix("nepho-")
@@ -197,6 +205,8 @@ class _Machine:
         )  # fmt: skip
         console.close()
         self._group = self._slowed(self.process.pid)
+        if self._owner.cloud.settings["disk_iops"]:
+            self._owner.disks.begin(self.instance.id, self.disk, self.process.pid)
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
             self._connect(self.process.pid)
             self.process.stdin.write(b"\n")
@@ -254,6 +264,7 @@ class _Machine:
             self._metadata.server_close()
             self._metadata = None
         cpu_share.release(self._group)
+        self._owner.disks.end(self.instance.id)
 
     def reason(self) -> str:
         return (self.disk / "reason").read_text().strip()

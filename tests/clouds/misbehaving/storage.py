@@ -20,15 +20,53 @@ from .errors import ApiError
 
 
 def add_volume(
-    call: Call, zone: str, size: int, *, tags: dict[str, str], snapshot: str = "", token: str = ""
+    call: Call,
+    zone: str,
+    size: int,
+    *,
+    tags: dict[str, str],
+    snapshot: str = "",
+    token: str = "",
+    type: str = "gp2",
 ) -> Resource:
     used = len(call.all("volume", call.now))
     need_quota(call, "volumes", used, 1, "VolumeLimitExceeded", "volumes")
     volume = call.cloud.add(
-        "volume", call.region, zone=zone, tags=tags, size=size, snapshot=snapshot, token=token
+        "volume",
+        call.region,
+        zone=zone,
+        tags=tags,
+        size=size,
+        snapshot=snapshot,
+        token=token,
+        type=type,
     )
-    volume.states = [(call.now, "creating"), (call.now + 1, "available")]
+    ready = call.now + call.cloud.settings["volume_s"]
+    volume.states = [(call.now, "creating"), (ready, "available")]
     return volume
+
+
+def _checked_type(type: str, size: int) -> str:
+    if type not in catalogue.VOLUME_TYPES:
+        raise ApiError(
+            "UnknownVolumeType", f"Unsupported volume type '{type}' for volume creation."
+        )
+    least, most, _ = catalogue.VOLUME_TYPES[type]
+    if not least <= size <= most:
+        what, bound = (
+            ("small", f"minimum is {least}") if size < least else ("large", f"maximum is {most}")
+        )
+        raise ApiError(
+            "InvalidParameterValue",
+            f"Volume of {size}GiB is too {what} for volume type {type}; {bound}GiB.",
+        )
+    return type
+
+
+def _disks(call: Call) -> Any:
+    """The disks of machines that are more than records; None without."""
+    machines = call.cloud.machines
+    return machines.disks if machines is not None and call.cloud.settings["disk_iops"] else None
 
 
 def release_volume(volume: Resource, at: float) -> None:
@@ -49,14 +87,19 @@ def create_volume(call: Call) -> dict[str, Any]:
         if snapshot:
             source = call.find("snapshot", snapshot)
             size = size or source.data["size"]
+            if source.state(call.now) != "completed":
+                raise ApiError("IncorrectState", f"Snapshot '{snapshot}' is not 'completed'.")
         if not size:
             raise ApiError(
                 "MissingParameter", "The request must contain the parameter size/snapshotId"
             )
-        return add_volume(
+        volume = add_volume(
             call, zone, size, tags=tags_for(call, "volume"), snapshot=snapshot,
-            token=p.get("ClientToken", ""),
+            token=p.get("ClientToken", ""), type=_checked_type(p.get("VolumeType", "gp2"), size),
         )  # fmt: skip
+        if disks := _disks(call):
+            disks.make(volume)
+        return volume
 
     return show_volume(once(call, make), call.now)
 
@@ -70,7 +113,7 @@ def show_volume(each: Resource, at: float) -> dict[str, Any]:
         "AvailabilityZone": each.zone,
         "State": each.state(at),
         "CreateTime": each.created,
-        "VolumeType": "gp3",
+        "VolumeType": each.data["type"],
         "Tags": tag_list(each, at),
         "Attachments": [
             {
@@ -106,6 +149,8 @@ def delete_volume(call: Call) -> dict[str, Any]:
     if each.state(call.now) == "creating":
         raise ApiError("IncorrectState", f"Volume '{each.id}' is in the 'creating' state.")
     each.gone = call.now
+    if disks := _disks(call):
+        disks.remove(each)
     return {}
 
 
@@ -139,6 +184,8 @@ def attach_volume(call: Call) -> dict[str, Any]:
         )
     volume.data |= {"instance": machine.id, "device": call.p["Device"], "goes": False}
     volume.change(call.now, (0, "in-use"))
+    if (disks := _disks(call)) and (running := call.cloud.machines.of(machine.id)):
+        disks.attach(volume, running)
     return {
         "VolumeId": volume.id,
         "InstanceId": machine.id,
@@ -153,16 +200,22 @@ def detach_volume(call: Call) -> dict[str, Any]:
     machine = volume.data.get("instance")
     if not machine:
         raise ApiError("IncorrectState", f"Volume '{volume.id}' is in the 'available' state.")
+    if disks := _disks(call):
+        disks.detach(volume, call.cloud.machines.of(machine))
     volume.data["instance"] = ""
     volume.change(call.now, (0, "available"))
     return {"VolumeId": volume.id, "InstanceId": machine, "State": "detaching"}
 
 
 def _snapshot(call: Call, volume: Resource, tags: dict[str, str]) -> Resource:
+    used = len(call.all("snapshot", call.now))
+    need_quota(call, "snapshots", used, 1, "SnapshotLimitExceeded", "snapshots")
     made = call.cloud.add(
         "snapshot", call.region, tags=tags, size=volume.data["size"], volume=volume.id
     )
     made.states = [(call.now, "pending"), (call.now + call.cloud.settings["image_s"], "completed")]
+    if disks := _disks(call):
+        disks.copy(volume, made)
     return made
 
 
@@ -207,6 +260,8 @@ def delete_snapshot(call: Call) -> dict[str, Any]:
                 "InvalidSnapshot.InUse", f"The snapshot {each.id} is currently in use by {image.id}"
             )
     each.gone = call.now
+    if disks := _disks(call):
+        disks.remove(each)
     return {}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import hardware
 
 from nephoscope.features.engines import conformance
 from nephoscope.store.engines.local import LocalEngine
@@ -24,7 +25,7 @@ _PARTS, _SECONDS = 12, 1.5
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[spark_cluster.SparkCluster]:
     if reason := spark_cluster.missing():
-        pytest.skip(reason)
+        hardware.lacking(hardware.Feature.SPARK, reason)
     with spark_cluster.running(tmp_path_factory.mktemp("spark")) as started:
         yield started
 
@@ -85,9 +86,9 @@ def test_a_spark_connect_server_gives_the_same_bits(
 
 
 def test_no_free_core_is_a_sentence(cluster: spark_cluster.SparkCluster, tmp_path: Path) -> None:
-    """The Connect server of the test before holds both cores."""
+    """A Connect server holds both cores."""
     if "connect" not in cluster.processes:
-        pytest.skip("it needs the test before, whose server holds the cores")
+        cluster.start_connect_server()
     words = (
         "-c",
         "from nephoscope.store.engines import spark_session as s; s.START_S = 20; "

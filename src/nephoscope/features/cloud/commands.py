@@ -11,6 +11,7 @@ from nephoscope.features.cloud import (
     four_tests_command,
     pick_command,
     removal_command,
+    volumes_command,
 )
 from nephoscope.features.cloud.command import cloud as cloud
 
@@ -26,5 +27,6 @@ JOINED = (
     fleet_command.collect,
     four_tests_command.four_tests,
     pick_command.pick,
+    volumes_command.volumes,
 )
 """Commands that stand in other files than the group; importing them is what adds them."""

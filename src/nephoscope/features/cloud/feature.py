@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature
 
 CLOUD = Feature(
     "cloud",
-    needs=("census", "platforms", "studies"),
+    needs=("census", "experiments", "platforms", "studies"),
     commands=(".features.cloud.commands:cloud",),
     study_census=".features.cloud.study_census:carry_out",
 )

@@ -106,6 +106,15 @@ class CloudCalls:
         resources = await self.repeat(lambda: self.provider.resources(region, run, only))
         return [resource for resource in resources if isinstance(resource, Machine)]
 
+    async def of_kind(self, region: str, run: str, kind: Kind) -> Sequence[CloudResource]:
+        """Returns what of one kind a rental has in a region, but for what is GONE."""
+        resources = await self.repeat(lambda: self.provider.resources(region, run, (kind,)))
+        return [
+            resource
+            for resource in resources
+            if resource.kind is kind and resource.state is not ResourceState.GONE
+        ]
+
     async def make(self, request: Request, folder: RentalFolder) -> Sequence[CloudResource]:
         """Makes what is asked for, once, whatever becomes of the answers.
 
@@ -125,7 +134,7 @@ class CloudCalls:
                 made = await in_thread(self.provider.create, request)
                 break
             except CloudError as error:
-                if error.cause is Cause.UNANSWERED and not self.provider.traits.tokens:
+                if error.cause is Cause.UNANSWERED and not self._knows_tokens(kind):
                     made = await self._made_unanswered(kind, request)
                     if made:
                         break
@@ -136,6 +145,10 @@ class CloudCalls:
         folder.note("made", kind, region, token=token, ids=[resource.id for resource in made])
         return made
 
+    def _knows_tokens(self, kind: Kind) -> bool:
+        traits = self.provider.traits
+        return traits.tokens and kind not in traits.tokenless
+
     async def _made_unanswered(self, kind: Kind, request: Request) -> Sequence[CloudResource]:
         """Returns what a call made whose answer is lost; empty when it made nothing."""
         traits, back_off = self.provider.traits, BackOff()
@@ -143,8 +156,8 @@ class CloudCalls:
         while True:
             resources = [
                 resource
-                for resource in await self.list(request.region, request.tags.run)
-                if resource.kind is kind and resource.tags.token in (request.tags.token, "")
+                for resource in await self.of_kind(request.region, request.tags.run, kind)
+                if resource.tags.token in (request.tags.token, "")
             ]
             wanted = request.count if isinstance(request, MachineRequest) else 1
             if len(resources) >= wanted or time.monotonic() >= until:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean
 from nephoscope.measure.cloud.calls import CloudCalls
-from nephoscope.measure.cloud.model import MachineType
+from nephoscope.measure.cloud.model import Kind, MachineType
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 
 _NAMES_LISTED = 8
@@ -69,6 +69,15 @@ async def _checked(
             f"{cloud} rents no machines on the market '{group.market}'.",
             f"Write {' or '.join(provider.traits.markets)}.",
         )
+    if group.volumes and Kind.VOLUME not in provider.traits.kinds:
+        raise UsageError(
+            f"{cloud} makes no volumes that could be attached to a machine.",
+            "Measure the machine's own disk with `disk.io`, or take another cloud.",
+        )
+    if not {Kind.VOLUME, Kind.SNAPSHOT} <= provider.traits.kinds and any(
+        volume.is_copied for volume in group.volumes
+    ):
+        raise UsageError(f"{cloud} makes no snapshots of volumes.", "Leave out volume.restore.")
     where = f"{cloud} in {group.region}"
     if group.zone:
         _known("zone", group.zone, offer.zones, where)

@@ -292,6 +292,16 @@ class MachinePrices:
 
 
 @dataclass(frozen=True, slots=True)
+class StoragePrices:
+    """Prices of a type of volumes, for the hour of a GiB; None where unknown."""
+
+    volume_gib_h: float | None
+    snapshot_gib_h: float | None
+    currency: str = "USD"
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """Whose credentials they are, as the cloud names it; `quotas` by name: (used, limit), None
     where it does not say."""

@@ -25,6 +25,7 @@ from nephoscope.measure.cloud.model import (
     MachineType,
     Market,
     Request,
+    StoragePrices,
 )
 
 CONNECT_S, READ_S = 5.0, 30.0
@@ -73,18 +74,19 @@ class CloudTraits:
     """What is known of a cloud before it is asked.
 
     kinds: of resources that it makes. actions: on machines. markets: of machines. tokens: a call
-    with a token that was used before returns what that one made; without it, a call that was not
-    answered is looked for in the listing. settle_s: after which the listing shows whatever was
-    made. late_s: how long after it was sent a call may still be carried out whose answer is
-    missing, because the service was overloaded or restarted. per_second: calls that may be made a
-    second. user_data: it runs a script when a machine starts. shutdown: what becomes of a machine
-    that powers itself off.
+    with a token that was used before returns what that one made; without it, as for kinds that are
+    tokenless, a call that was not answered is looked for in the listing. settle_s: after which the
+    listing shows whatever was made. late_s: how long after it was sent a call may still be carried
+    out whose answer is missing, because the service was overloaded or restarted. per_second: calls
+    that may be made a second. user_data: it runs a script when a machine starts. shutdown: what
+    becomes of a machine that powers itself off.
     """
 
     kinds: frozenset[Kind]
     actions: frozenset[Action] = frozenset()
     markets: tuple[Market, ...] = ("on demand",)
     tokens: bool = False
+    tokenless: frozenset[Kind] = frozenset()
     settle_s: float = 0.0
     late_s: float = 0.0
     per_second: float = 5.0
@@ -134,6 +136,10 @@ class Provider(Protocol):
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         """Returns the prices of one machine of a request; None where they are unknown."""
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """Returns the prices of volumes of a type and of their snapshots; None where the cloud has
+        no list of them."""
 
     def create(self, request: Request) -> Sequence[CloudResource]:
         """Makes what is asked for, with `request.tags`, under the token `request.tags.token`.

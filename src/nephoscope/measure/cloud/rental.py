@@ -46,6 +46,7 @@ from nephoscope.measure.cloud.rental_states import provisioned
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
 from nephoscope.measure.cloud.unattended import Unattended, launch
+from nephoscope.measure.cloud.volume_prices import volumes_quote
 from nephoscope.measure.provisioning import COMING_UP, UP, Provisioned, Quote, Say
 
 if TYPE_CHECKING:
@@ -114,14 +115,18 @@ class Rentals:
 
     def _quote(self, spec: RentalSpec, group: MachineGroup) -> Quote | None:
         count = group.count + group.hedge
+        quote: Quote | None
         if group.per_h is not None:
-            return Quote(group.per_h * count, group.currency, machines=count)
-        request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
-        prices = self.provider.prices(request)
-        if prices is not None and group.market == "spot":
-            # What was priced is the most that is paid: a dearer market ends the machine.
-            self._spot_per_h[spec.name, group.name] = prices.per_h
-        return prices.quote(count, group.disk_bytes or 0) if prices else None
+            quote = Quote(group.per_h * count, group.currency, machines=count)
+        else:
+            request = request_of(spec, group, _tags(spec, 0), self.provider.traits)
+            prices = self.provider.prices(request)
+            if prices is not None and group.market == "spot":
+                # What was priced is the most that is paid: a dearer market ends the machine.
+                self._spot_per_h[spec.name, group.name] = prices.per_h
+            quote = prices.quote(count, group.disk_bytes or 0) if prices else None
+        volumes = volumes_quote(self.provider, spec, group)
+        return quote if volumes is None or quote is None else quote.plus(volumes)
 
     async def checked(self, spec: RentalSpec) -> RentalSpec:
         """Returns a rental that was held against what the cloud offers; see `check.checked`."""

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nephoscope.core import units
 from nephoscope.measure.cloud.model import Market
 
 BOOT_S = 600.0
 """Longest time from the call that makes a machine to its first login."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSpec:
+    """A volume that each machine of a group gets.
+
+    type: '' for the cloud's default. directory: where its file system is mounted. per_gib_h: price
+    of a GiB for an hour, also of a snapshot, where the user knows better than the cloud's list.
+    is_copied: beside it two more of its kind and a snapshot exist for a time; see `restores`.
+    """
+
+    size_bytes: int
+    directory: str
+    type: str = ""
+    per_gib_h: float | None = None
+    is_copied: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.type or 'default type'}, {units.written(self.size_bytes, 'bytes')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +38,8 @@ class MachineGroup:
     at_least: fewer are worth nothing; None for all, 0 where none at all is accepted too, as
     when the quota is reached. hedge: how many more are launched, of which the
     first `count` that are ready are kept. per_h: price of one in `currency`, where the user knows
-    better than the cloud's list; None for the list's.
+    better than the cloud's list; None for the list's. volumes: they are in the price of the group,
+    and made by whoever uses them; see `Volumes`.
     """
 
     name: str
@@ -35,6 +56,7 @@ class MachineGroup:
     placement_group: str = ""
     per_h: float | None = None
     currency: str = "USD"
+    volumes: tuple[VolumeSpec, ...] = ()
 
     def hosts(self) -> list[str]:
         """Returns the names of its machines."""

@@ -10,6 +10,7 @@ from nephoscope.measure.plans.model import Invalidity
 from nephoscope.measure.targets.kinds.record import TargetRecord as Target
 
 if TYPE_CHECKING:
+    from nephoscope.measure.cloud.restores import RestoreTimes
     from nephoscope.measure.lab.boot import BootTimes
 
 
@@ -47,6 +48,15 @@ class Environment:
         raise PlanError(
             f"'{host}' cannot be booted from here: only hosts of the plan's own lab can.",
             "Give the plan `lab:`, or leave out `design.nest`.",
+        )
+
+    async def restore(
+        self, host: str, directory: str, data_bytes: int, limit_s: float
+    ) -> RestoreTimes:
+        """Copies a volume like the one in a directory as a snapshot, and restores it."""
+        raise PlanError(
+            f"'{host}' has no volumes that could be restored.",
+            "Give a target of kind rented `volumes`.",
         )
 
     async def down(self) -> None:

@@ -31,14 +31,17 @@ from nephoscope.measure.cloud.model import Machine, ResourceState
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
+from nephoscope.measure.cloud.restores import RestoreTimes
 from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
 from nephoscope.measure.lab.boot import BootTimes
 from nephoscope.measure.plans import Plan, estimate, expand
 from nephoscope.measure.provisioning import Quote, SpendingLimit, authorise
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.rented_boots import boot_times
+from nephoscope.measure.runs.rented_volumes import mount_all, restore_one
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
+from nephoscope.measure.runs.schedule.volumes import volume_specs
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.measure.targets.kinds.service import ServiceRecord
@@ -172,6 +175,7 @@ class RentedEnvironment(Environment):
         await self._renew_lease(rented)
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
+        await mount_all(rentals, spec, rental, self._say)
         self.shortfalls += rental.shortfalls
         self.notes += rental.notes
 
@@ -226,6 +230,16 @@ class RentedEnvironment(Environment):
         self._run.update(rented=self._documents())
         (rental,) = (entry.rental for entry in self._rented if entry.spec.name == spec.name)
         return await boot_times(rental, host)
+
+    async def restore(
+        self, host: str, directory: str, data_bytes: int, limit_s: float
+    ) -> RestoreTimes:
+        """See `Environment.restore`."""
+        for rented in self._rented:
+            if host in rented.rental.machines:
+                where = (rented.rentals, rented.spec, rented.rental, host, directory)
+                return await restore_one(*where, data_bytes, limit_s)
+        return await super().restore(host, directory, data_bytes, limit_s)
 
     async def _launch(self, host: str) -> BootTimes:
         for rented in self._rented:
@@ -301,12 +315,11 @@ def rental_specs(
     """
     groups: dict[tuple[CloudSettings, str, str], list[MachineGroup]] = defaultdict(list)
     is_renewed = _renewals(plan) > 0
-    currency = "USD" if plan.money is None else plan.money.currency
     for target in plan.targets:
         if isinstance(target, RentedRecord):
             cloud = CloudSettings(target.provider[0], target.endpoint, target.profile)
             own = target.name if is_renewed else ""
-            groups[cloud, target.login_from, own].append(_group(target, currency, at_least))
+            groups[cloud, target.login_from, own].append(_group(plan, target, at_least))
     seconds = budget_s(plan)
     hours = WITHOUT_BUDGET_H if seconds is None else (seconds + boot_s) / 3600
     drawn = random.Random(seed)
@@ -326,7 +339,7 @@ def rental_specs(
     return specs
 
 
-def _group(target: RentedRecord, currency: str, at_least: int | None) -> MachineGroup:
+def _group(plan: Plan, target: RentedRecord, at_least: int | None) -> MachineGroup:
     return MachineGroup(
         target.name,
         target.region[0],
@@ -337,7 +350,8 @@ def _group(target: RentedRecord, currency: str, at_least: int | None) -> Machine
         at_least=at_least,
         network=target.network,
         per_h=target.per_hour,
-        currency=currency,
+        currency="USD" if plan.money is None else plan.money.currency,
+        volumes=volume_specs(plan, target),
     )
 
 

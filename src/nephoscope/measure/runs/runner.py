@@ -17,7 +17,7 @@ from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.environments import environment_of
 from nephoscope.measure.runs.execution import EnvironmentOf, RunExecution
 from nephoscope.measure.runs.observer import Observer
-from nephoscope.measure.runs.schedule import cells
+from nephoscope.measure.runs.schedule import cells, volumes
 from nephoscope.measure.runs.trials.target_pool import Factory
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun, counts
 
@@ -57,6 +57,7 @@ def execute(
     catalog = catalogue.load()
     settings = plans.expand(plan, catalog)
     cells.check(plan, settings)
+    volumes.check(plan, settings)
     with contextlib.ExitStack() as stack:
         with store.choosing():
             run, resumed = _choose(plan, store, catalog, settings, fresh, labels)

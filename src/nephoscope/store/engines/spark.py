@@ -57,7 +57,8 @@ class SparkEngine:
             self._tasks(len(scan.parts))
             .mapInArrow(partial(_rows, packed), _ddl(scan.columns))
             .groupBy(*scan.series)
-            .applyInArrow(partial(_answer, packed), _ddl(question.columns))
+            # Spark looks for annotations, which a partial has not, to find out what it gets.
+            .applyInArrow(lambda rows: _answer(packed, rows), _ddl(question.columns))
         )
         return question.joined([self._collected(answers).cast(question.columns)])
 

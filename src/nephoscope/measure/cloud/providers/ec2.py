@@ -22,6 +22,7 @@ from nephoscope.measure.cloud.model import (
     MachineRequest,
     MachineType,
     Request,
+    StoragePrices,
     Tags,
 )
 from nephoscope.measure.cloud.provider import (
@@ -64,6 +65,7 @@ class Ec2(Ec2Calls):
         actions=frozenset(Action),
         markets=("on demand", "spot"),
         tokens=True,
+        tokenless=frozenset({Kind.SNAPSHOT}),
         # Answers may be some seconds old: the API is eventually consistent.
         settle_s=30.0,
         per_second=5.0,
@@ -158,6 +160,10 @@ class Ec2(Ec2Calls):
         """Returns Amazon's list or spot price of a Linux machine; None where it has none."""
         return ec2_prices.prices(self, request)
 
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """Returns Amazon's list prices of volumes that have no price besides that of their size."""
+        return ec2_prices.storage_prices(self, region, type)
+
     def create(self, request: Request) -> Sequence[CloudResource]:
         """Makes what is asked for; see `Provider.create`."""
         return ec2_creation.create(self, request)
@@ -200,7 +206,10 @@ class Ec2(Ec2Calls):
         used = {place["Device"] for each in listed for place in each["Attachments"]}
         device = next(name for letter in "fghijklmnop" if (name := f"/dev/sd{letter}") not in used)
         parameters = {"InstanceId": machine.id, "VolumeId": volume.id, "Device": device}
-        self.call("attach_volume", machine.region, **parameters)
+        try:
+            self.call("attach_volume", machine.region, **parameters)
+        except CloudError as error:
+            raise ec2_creation.when_not_yet_visible(error, volume.id) from None
 
     def detach(self, volume: CloudResource) -> None:
         """Detaches a volume; one that is attached nowhere is no error."""

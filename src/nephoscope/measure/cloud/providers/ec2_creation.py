@@ -62,7 +62,8 @@ def _run_machines(calls: Ec2Calls, request: MachineRequest) -> Sequence[Machine]
     try:
         made = calls.call("run_instances", region, **parameters)["Instances"]
     except CloudError as error:
-        raise _when_not_yet_visible(error, request) from None
+        made_before = (request.key_pair, request.security_group)
+        raise when_not_yet_visible(error, *made_before) from None
     _tag_afterwards(calls, region, tags, [each["InstanceId"] for each in made])
     return [ec2_listing.machine(each, region, tags) for each in made]
 
@@ -204,7 +205,11 @@ def _create_volume(calls: Ec2Calls, request: VolumeRequest) -> CloudResource:
         "ClientToken": tags.token,
     }
     used = {key: value for key, value in parameters.items() if value}
-    made = calls.call("create_volume", region, **used, **_tagging(calls, region, tags, "volume"))
+    tagging = _tagging(calls, region, tags, "volume")
+    try:
+        made = calls.call("create_volume", region, **used, **tagging)
+    except CloudError as error:
+        raise when_not_yet_visible(error, request.snapshot) from None
     _tag_afterwards(calls, region, tags, [made["VolumeId"]])
     return ec2_listing.volume(made, region, tags)
 
@@ -219,7 +224,10 @@ def _create_snapshot(calls: Ec2Calls, request: SnapshotRequest) -> CloudResource
     if volume.startswith("i-"):
         volume = _root_volume(calls, region, volume)
     parameters = _tagging(calls, region, tags, "snapshot")
-    made = calls.call("create_snapshot", region, VolumeId=volume, **parameters)
+    try:
+        made = calls.call("create_snapshot", region, VolumeId=volume, **parameters)
+    except CloudError as error:
+        raise when_not_yet_visible(error, volume) from None
     _tag_afterwards(calls, region, tags, [made["SnapshotId"]])
     return ec2_listing.snapshot(made, region, tags)
 
@@ -233,11 +241,10 @@ def _root_volume(calls: Ec2Calls, region: str, machine: str) -> str:
     raise CloudError(Cause.UNKNOWN, f"EC2: the machine {machine} has no root disk of its own.")
 
 
-def _when_not_yet_visible(error: CloudError, request: MachineRequest) -> CloudError:
-    """A key pair or group that was made a moment ago may not be known everywhere: nothing was
-    made, and the same call passes later."""
+def when_not_yet_visible(error: CloudError, *made_before: str) -> CloudError:
+    """Returns the error of a call that names what was made a moment ago, and which may not be known
+    everywhere yet: then nothing was made, and the same call passes later."""
     text = str(error)
-    made_before = (request.key_pair, request.security_group)
     if error.cause is Cause.UNKNOWN and any(name and name in text for name in made_before):
         return CloudError(Cause.THROTTLED, text)
     return error

@@ -72,6 +72,7 @@ _UNKNOWN = frozenset(
         "InvalidPlacementGroup.Unknown",
         "NoSuchBucket",
         "NoSuchKey",
+        "UnknownVolumeType",
         "Unsupported",
     }
 )
@@ -125,7 +126,7 @@ def cause_of(code: str, status: int, message: str, skew_s: float) -> Cause:
     # OpenStack's EC2 interface has no code of its own for quotas.
     if code.endswith(("LimitExceeded", "CountExceeded")) or "quota" in message.lower():
         return Cause.QUOTA
-    if code in _IN_USE or code.endswith(".InUse"):
+    if code in _IN_USE or code.endswith(".InUse") or "ttachment point" in message:
         return Cause.IN_USE
     named = ("InstanceType", "availability zone", "Invalid region", "invalid subnet")
     if code in _UNKNOWN or is_missing(code) or any(word in message for word in named):

@@ -134,38 +134,46 @@ volume = _maker(Kind.VOLUME, "VolumeId", created="CreateTime")
 snapshot = _maker(Kind.SNAPSHOT, "SnapshotId", created="StartTime")
 
 _OWN = {"Owners": ["self"]}
-_KINDS: tuple[tuple[Maker, str, str, dict[str, Any], tuple[str, ...], bool], ...] = (
+_KINDS: tuple[tuple[Kind, Maker, str, str, dict[str, Any], tuple[str, ...], bool], ...] = (
     (
+        Kind.LAUNCH_TEMPLATE,
         _maker(Kind.LAUNCH_TEMPLATE, "LaunchTemplateId", name="LaunchTemplateName"),
         "describe_launch_templates", "LaunchTemplates", {}, (), True,
     ),
     (
+        Kind.ADDRESS,
         _maker(Kind.ADDRESS, "AllocationId", name="PublicIp"),
         "describe_addresses", "Addresses", {}, (), False,
     ),
-    (volume, "describe_volumes", "Volumes", {}, (), False),
+    (Kind.VOLUME, volume, "describe_volumes", "Volumes", {}, (), False),
     (
+        Kind.IMAGE,
         _maker(Kind.IMAGE, "ImageId", created="CreationDate", name="Name"),
         "describe_images", "Images", _OWN, ("Name",), False,
     ),
-    (snapshot, "describe_snapshots", "Snapshots", {"OwnerIds": ["self"]}, (), False),
     (
+        Kind.SNAPSHOT, snapshot,
+        "describe_snapshots", "Snapshots", {"OwnerIds": ["self"]}, (), False,
+    ),
+    (
+        Kind.SECURITY_GROUP,
         _maker(Kind.SECURITY_GROUP, "GroupId", name="GroupName"),
         "describe_security_groups", "SecurityGroups", {}, ("GroupName",), False,
     ),
     (
+        Kind.KEY_PAIR,
         _maker(Kind.KEY_PAIR, "KeyName", created="CreateTime", name="KeyName"),
         "describe_key_pairs", "KeyPairs", {}, ("KeyName",), False,
     ),
 )  # fmt: skip
-"""How a kind is made from an entry, its operation and member, further parameters, the names that
-may hold tags, and whether older clouds lack it."""
+"""A kind, how it is made from an entry, its operation and member, further parameters, the names
+that may hold tags, and whether older clouds lack it."""
 
 _port = _maker(Kind.PORT, "NetworkInterfaceId")
 
 
 def _listed(calls: Ec2Calls, region: str, row: Any) -> Iterable[CloudResource]:
-    maker, operation, member, more, names, modern_only = row
+    _, maker, operation, member, more, names, modern_only = row
     if modern_only and not calls.is_modern(region):
         return
     for entry in calls.pages(operation, region, member, **more, **_filter(calls, region)):
@@ -176,7 +184,7 @@ def _listed(calls: Ec2Calls, region: str, row: Any) -> Iterable[CloudResource]:
 
 def snapshots(calls: Ec2Calls, region: str) -> list[CloudResource]:
     """Returns our snapshots."""
-    row = next(each for each in _KINDS if each[0] is snapshot)
+    row = next(each for each in _KINDS if each[0] is Kind.SNAPSHOT)
     return list(_listed(calls, region, row))
 
 
@@ -220,12 +228,18 @@ def _balancers(calls: Ec2Calls, region: str) -> Iterable[CloudResource]:
 def resources(
     calls: Ec2Calls, region: str, kinds: Collection[Kind] | None = None
 ) -> Sequence[CloudResource]:
-    """Returns everything of ours in a region; only machines, in one call instead of twelve, where
-    nothing else is wanted. Raises CloudError where any listing fails: a part would look like the
+    """Returns everything of ours in a region, of some kinds only where those are named: one call
+    instead of twelve. Raises CloudError where any listing fails: a part would look like the
     whole."""
-    if kinds is not None and set(kinds) <= {Kind.MACHINE}:
-        return list(_machines(calls, region))
-    listed = [*_balancers(calls, region), *_machines(calls, region)]
+    wanted = frozenset(Kind if kinds is None else kinds)
+    listed: list[CloudResource] = []
+    if Kind.BALANCER in wanted:
+        listed += _balancers(calls, region)
+    if Kind.MACHINE in wanted:
+        listed += _machines(calls, region)
     for row in _KINDS:
-        listed += _listed(calls, region, row)
-    return [*listed, *_ports(calls, region)]
+        if row[0] in wanted:
+            listed += _listed(calls, region, row)
+    if Kind.PORT in wanted:
+        listed += _ports(calls, region)
+    return listed

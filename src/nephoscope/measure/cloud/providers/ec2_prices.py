@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nephoscope.measure.cloud.model import MachinePrices, MachineRequest
+from nephoscope.measure.cloud.model import MachinePrices, MachineRequest, StoragePrices
 from nephoscope.measure.cloud.provider import CloudError
 from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
 from nephoscope.measure.cloud.providers.ec2_errors import incomplete
@@ -21,6 +21,14 @@ _LIST_REGION = "us-east-1"
 
 _LINUX = "Linux/UNIX"
 _MONTH_H = 730.0
+DEFAULT_VOLUME = "gp2"
+"""The type of a volume for which a request names none."""
+
+_BY_SIZE = (DEFAULT_VOLUME, "gp3", "st1", "sc1")
+"""Types of volumes that are billed by their size alone, as they are made here: others have a price
+of their own for operations."""
+
+_SNAPSHOTS = "EBS:SnapshotUsage"
 _MINIMUM_S = 60.0
 """Billed at least for Linux machines, then by the second."""
 
@@ -37,9 +45,7 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
     if per_h is None:
         return None
     region = request.region
-    storage = _price(
-        calls, "AmazonEC2", productFamily="Storage", volumeApiName="gp3", regionCode=region
-    )
+    storage = _volume_price(calls, region, "gp3")
     address = _price(calls, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
     return MachinePrices(
         per_h,
@@ -52,6 +58,33 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
             for each in image.get("BlockDeviceMappings", ())
             if "Ebs" in each
         ),
+    )
+
+
+def storage_prices(calls: Ec2Calls, region: str, type_: str) -> StoragePrices | None:
+    """Returns the prices of a type of volumes and of snapshots; None without a list, and for types
+    that are not billed by their size alone."""
+    name = type_ or DEFAULT_VOLUME
+    if name not in _BY_SIZE:
+        return None
+    volume, source = _volume_price(calls, region, name)
+    snapshot, _ = _price(
+        calls,
+        "AmazonEC2",
+        _SNAPSHOTS,
+        productFamily="Storage Snapshot",
+        regionCode=region,
+    )
+    if volume is None:
+        return None
+    per_h = None if snapshot is None else snapshot / _MONTH_H
+    return StoragePrices(volume / _MONTH_H, per_h, source=source)
+
+
+def _volume_price(calls: Ec2Calls, region: str, type_: str) -> tuple[float | None, str]:
+    """Returns the price of a GiB for a month, and where it was read."""
+    return _price(
+        calls, "AmazonEC2", productFamily="Storage", volumeApiName=type_, regionCode=region
     )
 
 
@@ -68,8 +101,13 @@ def _on_demand(calls: Ec2Calls, request: MachineRequest) -> tuple[float | None, 
     )
 
 
-def _price(calls: Ec2Calls, service: str, **attributes: str) -> tuple[float | None, str]:
-    """Returns the highest price of the products of these attributes, and where it was read."""
+def _price(
+    calls: Ec2Calls, service: str, usage: str = "", **attributes: str
+) -> tuple[float | None, str]:
+    """Returns the highest price of the products of these attributes, and where it was read.
+
+    usage: the end of their type of usage.
+    """
     filters = [
         {"Type": "TERM_MATCH", "Field": field, "Value": value}
         for field, value in attributes.items()
@@ -84,7 +122,11 @@ def _price(calls: Ec2Calls, service: str, **attributes: str) -> tuple[float | No
         return None, ""
     if "PriceList" not in answer:
         raise incomplete("GetProducts")
-    products = [json.loads(text) for text in answer["PriceList"]]
+    products = [
+        product
+        for product in (json.loads(text) for text in answer["PriceList"])
+        if str(product["product"]["attributes"].get("usagetype", "")).endswith(usage)
+    ]
     listed = [each for product in products for each in _dollars(product)]
     if not listed:
         return None, ""

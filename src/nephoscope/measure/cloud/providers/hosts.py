@@ -32,6 +32,7 @@ from nephoscope.measure.cloud.model import (
     MachineRequest,
     MachineType,
     Request,
+    StoragePrices,
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
@@ -105,6 +106,10 @@ class ExistingHosts:
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: they are paid for already."""
+        return None
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """See `Provider.storage_prices`."""
         return None
 
     def create(self, request: Request) -> Sequence[CloudResource]:

@@ -27,6 +27,7 @@ from nephoscope.measure.cloud.model import (
     MachineType,
     Request,
     ResourceState,
+    StoragePrices,
     Tags,
 )
 from nephoscope.measure.cloud.provider import Cause, CloudError, CloudSettings, CloudTraits
@@ -141,6 +142,10 @@ class KubernetesCloud:
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: the nodes are paid for, not the pods."""
+        return None
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """See `Provider.storage_prices`."""
         return None
 
     def create(self, request: Request) -> Sequence[CloudResource]:

@@ -29,6 +29,7 @@ from nephoscope.measure.cloud.model import (
     MachineType,
     Request,
     ResourceState,
+    StoragePrices,
     Tags,
 )
 from nephoscope.measure.cloud.provider import (
@@ -122,6 +123,10 @@ class LibcloudCloud:
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: those that Libcloud is shipped with are years old."""
+        return None
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """See `Provider.storage_prices`."""
         return None
 
     def create(self, request: Request) -> Sequence[CloudResource]:

@@ -29,6 +29,7 @@ from nephoscope.measure.cloud.model import (
     Request,
     ResourceState,
     SnapshotRequest,
+    StoragePrices,
     Tags,
     VolumeRequest,
 )
@@ -139,6 +140,10 @@ class Libvirt:
         """See `Provider.prices`: nobody is paid."""
         return None
 
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """See `Provider.storage_prices`."""
+        return None
+
     def create(self, request: Request) -> Sequence[CloudResource]:
         """See `Provider.create`."""
         if isinstance(request, MachineRequest | VolumeRequest | SnapshotRequest):
@@ -207,12 +212,13 @@ class Libvirt:
 
     def attach(self, machine: Machine, volume: CloudResource) -> None:
         """See `Provider.attach`."""
-        self._call(
-            f"attaching {volume}",
-            lambda host: _known(host, machine.id).attachDeviceFlags(
-                xml.data_disk(volume.id), _everywhere(_known(host, machine.id))
-            ),
-        )
+
+        def attach(host: Any) -> None:
+            domain = _known(host, machine.id)
+            disk = xml.data_disk(volume.id, domain.XMLDesc())
+            domain.attachDeviceFlags(disk, _everywhere(domain))
+
+        self._call(f"attaching {volume}", attach)
 
     def detach(self, volume: CloudResource) -> None:
         """See `Provider.detach`."""
@@ -220,7 +226,8 @@ class Libvirt:
         def detach(host: Any) -> None:
             for domain in host.listAllDomains():
                 if xml.uses(domain, volume.id):
-                    domain.detachDeviceFlags(xml.data_disk(volume.id), _everywhere(domain))
+                    disk = xml.data_disk(volume.id, domain.XMLDesc())
+                    domain.detachDeviceFlags(disk, _everywhere(domain))
 
         self._call(f"detaching {volume}", detach)
 

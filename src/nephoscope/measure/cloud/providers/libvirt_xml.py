@@ -147,10 +147,20 @@ def _disk(devices: Element, path: str, format_: str, target: str, bus: str) -> E
     return disk
 
 
-def data_disk(path: str) -> str:
-    """Returns the device of an attached volume."""
+def data_disk(path: str, description: str) -> str:
+    """Returns the device of a volume in a machine of that description: the one under which it is
+    attached, else under the first free name."""
+    used: dict[str, str] = {}
+    for disk in ElementTree.fromstring(description).iterfind("./devices/disk"):
+        source, place = disk.find("source"), disk.find("target")
+        if place is not None:
+            file = "" if source is None else source.get("file", "")
+            used[place.get("dev", "")] = file
+    names = [f"vd{letter}" for letter in "fghijklmnopqrst"]
+    name = next((name for name in names if used.get(name) == path), "")
+    name = name or next(name for name in names if name not in used)
     devices = Element("devices")
-    return ElementTree.tostring(_disk(devices, path, "qcow2", "vdf", "virtio"), encoding="unicode")
+    return ElementTree.tostring(_disk(devices, path, "qcow2", name, "virtio"), encoding="unicode")
 
 
 def volume(name: str, size: int, format_: str, base: str = "", base_format: str = "") -> str:

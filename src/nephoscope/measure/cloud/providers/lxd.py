@@ -25,6 +25,7 @@ from nephoscope.measure.cloud.model import (
     Request,
     ResourceState,
     SnapshotRequest,
+    StoragePrices,
     Tags,
     VolumeRequest,
 )
@@ -133,6 +134,10 @@ class LxdCloud:
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: nobody is paid."""
+        return None
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """See `Provider.storage_prices`."""
         return None
 
     def create(self, request: Request) -> Sequence[CloudResource]:

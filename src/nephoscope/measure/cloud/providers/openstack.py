@@ -34,6 +34,7 @@ from nephoscope.measure.cloud.model import (
     ResourceState,
     SecurityGroupRequest,
     SnapshotRequest,
+    StoragePrices,
     Tags,
     VolumeRequest,
 )
@@ -214,6 +215,10 @@ class OpenStack:
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
         """See `Provider.prices`: OpenStack's interfaces say none."""
+        return None
+
+    def storage_prices(self, region: str, type: str) -> StoragePrices | None:
+        """See `Provider.storage_prices`."""
         return None
 
     def create(self, request: Request) -> Sequence[CloudResource]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from nephoscope.catalog import HOST_BOOT
+from nephoscope.catalog import HOST_BOOT, VOLUME_RESTORE
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import TrialRecord
 from nephoscope.measure.runs.recorder import Recorder
@@ -14,6 +14,7 @@ from nephoscope.measure.runs.schedule.progress import Progress
 from nephoscope.measure.runs.trials.boots import BootTrial
 from nephoscope.measure.runs.trials.phases import DEADLINE, Phase
 from nephoscope.measure.runs.trials.records import GroupResult, make_records
+from nephoscope.measure.runs.trials.restores import RestoreTrial
 from nephoscope.measure.runs.trials.trial import GroupTrial, Stage
 
 _LEAST_TIMEOUT_S = 1.0
@@ -74,9 +75,11 @@ class TrialRunner:
         self._keep(work, measured, self._accepted(group), attempt)
         return True
 
-    def _trial(self, work: Work, timeout_s: float) -> BootTrial | GroupTrial:
+    def _trial(self, work: Work, timeout_s: float) -> BootTrial | GroupTrial | RestoreTrial:
         if work.group.setting.benchmark == HOST_BOOT:
             return BootTrial(work.group, self._stage, timeout_s)
+        if work.group.setting.benchmark == VOLUME_RESTORE:
+            return RestoreTrial(work.group, self._stage, timeout_s)
         return GroupTrial(work.group, self._stage, timeout_s, work.round)
 
     def _accepted(self, group: Group) -> dict[str, Sequence[str]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 
+from nephoscope.core import limits, units
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading.fields import Count
+from nephoscope.core.reading.fields import Count, Record, Size
 from nephoscope.measure.targets.kinds.record import (
     ROUTED,
     SideEffect,
@@ -43,6 +45,41 @@ def _one_or_more(**item: Any) -> tuple[BeforeValidator, Any, WithJsonSchema]:
 _Texts = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], *_one_or_more()]
 
 
+_DIRECTORY = r"^/[A-Za-z0-9._/-]*[A-Za-z0-9_-]$"
+
+
+class VolumeRecord(Record):
+    """A volume that each of the machines gets: made for the run, attached, removed after it."""
+
+    model_config = ConfigDict(title="RentedVolume")
+
+    size: Size = Field(description="Its size; clouds round it up to whole GiB.")
+    type: str = Field(
+        default="", max_length=100, description="Its type, by the cloud's name; else the default."
+    )
+    directory: str = Field(
+        default="",
+        max_length=200,
+        description="Where the machine has its file system: a level for the parameter `directory` "
+        "of benchmarks. /mnt/volume-1, /mnt/volume-2, … when absent.",
+    )
+    per_gib_hour: Annotated[float, Field(ge=0)] | None = Field(
+        default=None,
+        description="Price of a GiB for an hour, also of a snapshot, in the currency of `money`, "
+        "where it is not the cloud's list price.",
+    )
+
+    def __str__(self) -> str:
+        return f"{self.type or 'default type'}, {units.written(self.size, 'bytes')}"
+
+    @field_validator("directory")
+    @classmethod
+    def _is_plain(cls, value: str) -> str:
+        if value and not re.fullmatch(_DIRECTORY, value):
+            raise ValueError(f"'{value}' is no directory. Write, for example, /mnt/volume-1")
+        return value
+
+
 class RentedRecord(TargetRecord):
     """Machines of one kind, rented for the run; a list in a key makes one target per value."""
 
@@ -71,11 +108,27 @@ class RentedRecord(TargetRecord):
         "profile, an entry of clouds.yaml, a context of a kubeconfig.",
     )
     network: str = Field(default="", description="Network of the machine, else the default.")
+    volumes: Annotated[tuple[VolumeRecord, ...], Field(max_length=limits.VOLUMES)] = Field(
+        default=(), description="Volumes that each machine gets, besides its own disk."
+    )
     login_from: str = Field(
         default="",
         description="Network (CIDR) from which logins are let in; this machine's own address when "
         "absent.",
     )
+
+    @field_validator("volumes", mode="after")
+    @classmethod
+    def _each_has_a_directory(cls, volumes: tuple[VolumeRecord, ...]) -> tuple[VolumeRecord, ...]:
+        named = tuple(
+            volume.model_copy(update={"directory": volume.directory or f"/mnt/volume-{number + 1}"})
+            for number, volume in enumerate(volumes)
+        )
+        places = [volume.directory for volume in named]
+        if len(set(places)) < len(places):
+            twice = next(place for place in places if places.count(place) > 1)
+            raise ValueError(f"Two volumes are to be mounted at {twice}. Name them apart")
+        return named
 
     @classmethod
     def from_text(cls, rest: str) -> Self | None:
@@ -141,3 +194,9 @@ class RentedRecord(TargetRecord):
             f"a key pair and a security group in {self.provider[0]} {self.region[0]}",
             "one login for the run, from this machine only; removed after it",
         )
+        for volume in self.volumes:
+            yield SideEffect(
+                "cloud volume",
+                f"{volume}, in {where}",
+                f"target {self.name}: formatted, at {volume.directory}; removed after the run",
+            )
