@@ -13,7 +13,7 @@ from nephoscope.core.model import Better
 from nephoscope.features.census import command as censuses
 from nephoscope.features.census.records import MachineCount, ModelValues, Observations
 from nephoscope.features.census.result import build
-from nephoscope.features.cloud.study_census import beside, section
+from nephoscope.features.cloud.study_census import section, shares
 from nephoscope.features.cloud.study_records import StudyCensusResult
 from nephoscope.features.studies import catalogue
 from nephoscope.features.studies.census_request import StudyCensusOptions, is_asked_for
@@ -44,7 +44,7 @@ def compared(type_: str, models: dict[str, int], fast: float = 1.3) -> StudyCens
         started_s=1_795_000_000.0,
         manifest=SimpleNamespace(rented=RENTED),
     )
-    return beside(STUDY, censuses.of_study(STUDY.name, 0.95), measured, [run], None)
+    return shares(STUDY, censuses.of_study(STUDY.name, 0.95), measured, [run], None)
 
 
 def test_shares_stand_beside_the_published_ones_with_intervals() -> None:

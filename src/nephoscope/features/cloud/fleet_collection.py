@@ -34,7 +34,7 @@ from nephoscope.store import RUNNING, Store, StoredRun
 _SMALL_BYTES = 16 << 20
 _BATCH_BYTES = 16 * limits.TRIAL_BYTES
 _OVER = (ResourceState.GONE, ResourceState.STOPPED, ResourceState.FAILED)
-_SAID = "nephoscope: "
+_REPORT_PREFIX = "nephoscope: "
 LISTED_S = 60.0
 """After a launch, besides the cloud's own lag: a machine that is not listed may not be shown."""
 ENDED, NOT_GRANTED = "ended", "not granted"
@@ -181,7 +181,7 @@ class _Collection:
                 self._stored.update(rented=dict(self._granted))
         for machine, (id_, state) in states.items():
             if state == ENDED and id_ in self._listed and machine not in self._reports:
-                self._last_words[machine] = await self._said(self._listed[id_])
+                self._last_words[machine] = await self._report_of(self._listed[id_])
         machines = [self._machine(machine, states[machine]) for machine in self._run.batches]
         is_final = is_ended or all(
             entry.is_complete or entry.state in (ENDED, NOT_GRANTED) for entry in machines
@@ -201,14 +201,14 @@ class _Collection:
                 self._listed[machine.id] = machine
         return {machine: self._state(machine) for machine in self._run.batches}
 
-    async def _said(self, machine: Machine) -> str:
+    async def _report_of(self, machine: Machine) -> str:
         """Returns the last line of ours on a machine's console, or why the cloud ended it."""
         try:
             console = await in_thread(self._rentals.provider.console, machine)
         except CloudError:
             console = ""
-        lines = [line for line in console.splitlines() if line.startswith(_SAID)]
-        return clean(lines[-1].removeprefix(_SAID))[:200] if lines else machine.problem
+        lines = [line for line in console.splitlines() if line.startswith(_REPORT_PREFIX)]
+        return clean(lines[-1].removeprefix(_REPORT_PREFIX))[:200] if lines else machine.problem
 
     def _state(self, name: str) -> tuple[str, str]:
         """Returns the id of a machine and its state, ENDED where nothing more comes of it."""
@@ -291,7 +291,7 @@ class _Collection:
             for key, why in self._refused.items()
             if key.startswith(f"{machine}/")
         ]
-        said = [
+        reasons = [
             f"{entry.get('name')} was not stored: {entry['missing']}"
             for entry in (report or {}).get("batches") or ()
             if entry.get("missing")
@@ -301,12 +301,12 @@ class _Collection:
             return "the cloud granted no machine"
         if report is None and state == ENDED:
             words = self._last_words.get(machine, "")
-            said.append(f"it ended without a report{f' ({words})' if words else ''}")
+            reasons.append(f"it ended without a report{f' ({words})' if words else ''}")
         elif report is None:
-            said.append("it still works")
-        elif not said and not refused:
-            said.append("its time was over")
-        return f"{left}: {'; '.join([*said, *refused])}"
+            reasons.append("it still works")
+        elif not reasons and not refused:
+            reasons.append("its time was over")
+        return f"{left}: {'; '.join([*reasons, *refused])}"
 
     def _end(self, machines: Sequence[FleetMachine], is_final: bool) -> None:
         """Finishes the run, or leaves it until the next collection."""

@@ -20,7 +20,7 @@ from nephoscope.features.census.analysis import RelativeSpeed
 from nephoscope.features.census.records import Census, InstanceType
 from nephoscope.features.cloud.choice import CloudChoice
 from nephoscope.features.cloud.study_records import (
-    ShareBeside,
+    ShareComparison,
     StatementOutcome,
     StudyCensusResult,
 )
@@ -55,7 +55,7 @@ def carry_out(study: ReferenceStudy, request: StudyCensusRequest) -> int:
             return 0
         runs, planned, code = made
     measured = censuses.of_runs(runs, store, CONFIDENCE)
-    result = beside(study, published, measured, runs, planned)
+    result = shares(study, published, measured, runs, planned)
     present(result, section(study, result), as_json=request.as_json)
     return code
 
@@ -100,7 +100,7 @@ def _spec(wanted: StudyCensusOptions) -> CensusSpec:
     )
 
 
-def beside(
+def shares(
     study: ReferenceStudy,
     published: Census,
     measured: Census,
@@ -116,13 +116,13 @@ def beside(
             "Name runs of `nephoscope cloud census` or `nephoscope cloud fleet`.",
         )
     clouds = tuple(sorted({f"{entry['provider']} in {entry['region']}" for entry in rented}))
-    shares: dict[tuple[str, str, str], ShareBeside] = {}
+    shares: dict[tuple[str, str, str], ShareComparison] = {}
     statements: list[StatementOutcome] = []
     for kind in measured.kinds:
         reference = _reference(study, published, kind.name)
         for source, entry in (("published", reference), ("measured", kind)):
             for model in entry.models:
-                shares[source, entry.name, model.model] = ShareBeside(
+                shares[source, entry.name, model.model] = ShareComparison(
                     source, entry.name, model.model, model.count, model.share
                 )
         statements += _statements(reference, kind)
@@ -151,13 +151,13 @@ def _reference(study: ReferenceStudy, published: Census, name: str) -> InstanceT
     by_name = {kind.name: kind for kind in published.kinds}
     census = study.definition.census
     main = census.reference_type if census is not None else ""
-    found = by_name.get(name) or by_name.get(main)
-    if found is None:
+    published_type = by_name.get(name) or by_name.get(main)
+    if published_type is None:
         raise UsageError(
             f"{study.name} has no type that stands beside {name}.",
             "Add `reference_type` to the census of its study.yaml.",
         )
-    return found
+    return published_type
 
 
 def _statements(reference: InstanceType, kind: InstanceType) -> Iterator[StatementOutcome]:
@@ -251,6 +251,6 @@ def section(study: ReferenceStudy, result: StudyCensusResult) -> Section:
     return Section("study-census", "CPU models beside those of the study", tuple(blocks))
 
 
-def _interval(row: ShareBeside) -> str:
+def _interval(row: ShareComparison) -> str:
     low, high = row.share.low, row.share.high
     return "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f} %"

@@ -22,7 +22,7 @@ class StatementOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareBeside:
+class ShareComparison:
     """A share of a CPU model. source: `published` or `measured`; n: machines."""
 
     source: str
@@ -45,6 +45,6 @@ class StudyCensusResult:
     runs: tuple[str, ...]
     planned: int | None
     measured: int
-    shares: tuple[ShareBeside, ...]
+    shares: tuple[ShareComparison, ...]
     statements: tuple[StatementOutcome, ...]
     census: Census
