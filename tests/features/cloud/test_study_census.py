@@ -102,7 +102,7 @@ def test_runs_of_own_machines_are_refused() -> None:
     run: Any = SimpleNamespace(id="r", started_s=0.0, manifest=SimpleNamespace(rented={}))
     published = censuses.of_study(STUDY.name, 0.95)
     with pytest.raises(UsageError, match="was rented"):
-        beside(STUDY, published, published, [run], None)
+        shares(STUDY, published, published, [run], None)
 
 
 EMPTY = StudyCensusOptions(
