@@ -13,6 +13,7 @@ from nephoscope.measure.cloud.model import (
     KeyPairRequest,
     Kind,
     MachineRequest,
+    PlacementGroupRequest,
     ResourceState,
     SecurityGroupRequest,
     SnapshotRequest,
@@ -153,6 +154,7 @@ def test_every_kind_is_listed_and_removed(cloud: Double, ec2: Ec2, client) -> No
     api.create_network_interface(SubnetId="subnet-0", TagSpecifications=spec("network-interface"))
     ec2.create(SecurityGroupRequest(REGION, tags("g"), "203.0.113.7/32"))
     ec2.create(KeyPairRequest(REGION, tags("k"), KEY))
+    ec2.create(PlacementGroupRequest(REGION, tags("p"), "cluster"))
     for number in range(23):
         client(service="elbv2").create_load_balancer(
             Name=f"b{number}", Tags=mine if number else [{"Key": "a", "Value": "b"}]
@@ -338,12 +340,16 @@ def everything(ec2: Ec2, cloud: Double) -> None:
     ec2.prices(request(ec2))
     ec2.prices(request(ec2, market="spot"))
     group = ec2.create(SecurityGroupRequest(REGION, tags("g"), "203.0.113.7/32"))[0]
+    ec2.admit(group, ["203.0.113.9"])
+    ec2.admit(group, ["203.0.113.10"])
+    place = ec2.create(PlacementGroupRequest(REGION, tags("p"), "spread"))[0]
     key = ec2.create(KeyPairRequest(REGION, tags("k"), KEY))[0]
     given = {"key_pair": key.id, "security_group": group.id, "zone": ec2.zones(REGION)[0]}
     machine = ec2.create(request(ec2, **given))[0]
     ec2.create(request(ec2, "m2", market="spot", **given))
     volume = ec2.create(VolumeRequest(REGION, machine.zone, tags("v"), 1 << 30))[0]
     snapshot = ec2.create(SnapshotRequest(REGION, tags("s"), machine.id))[0]
+    cloud.advance(60)
     ec2.create(VolumeRequest(REGION, machine.zone, tags("w"), 8 << 30, snapshot=snapshot.id))
     cloud.advance(60)
     ec2.attach(machine, volume)
@@ -354,7 +360,7 @@ def everything(ec2: Ec2, cloud: Double) -> None:
     cloud.advance(60)
     ec2.act(machine, Action.RESIZE, "t3.small")
     ec2.act(machine, Action.START)
-    for each in (machine, key, group, volume, snapshot):
+    for each in (machine, key, group, place, volume, snapshot):
         ec2.extend(each, int(time.time()) + 7200)
     for kind in Kind:
         for each in ec2.resources(REGION):
