@@ -23,6 +23,7 @@ class Feature(StrEnum):
     IPV4_NETWORK = "needs an IPv4 network of this machine"
     CONTROL_GROUPS = "needs control groups"
     CLOUD_ROOT = "needs the root in which a control plane runs"
+    OBJECT_SERVER = "needs a server of object storage"
     CLOUD_LIBRARY = "needs the Python library of a cloud"
     SPARK = "needs Java and the libraries of Apache Spark"
     BLOCK_THROTTLING = "needs the kernel's block throttling"

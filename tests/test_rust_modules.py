@@ -26,6 +26,7 @@ FOLDERS = [
     "http",
     "storage",
     "instruments",
+    "unattended",
 ]
 
 

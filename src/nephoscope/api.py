@@ -33,13 +33,17 @@ from nephoscope.report.feature_sections import build_all
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun, default_path
 from nephoscope.store.export import factor_columns, flat_table
+from nephoscope.store.objects.address import folder_of
 
 __all__ = ["Comparison", "NephoscopeError", "Plot", "Run", "RunStore", "open_store"]
 
 
 def open_store(path: Path | str | None = None) -> RunStore:
-    """Returns the store in a folder; without one, the store that the command line uses."""
-    return RunStore(Path(path) if path is not None else default_path())
+    """Returns the store in a folder; without one, the store that the command line uses.
+
+    path: also the address of a store on object storage, such as `s3://bucket/prefix`.
+    """
+    return RunStore(folder_of(path) if path is not None else default_path())
 
 
 class RunStore:

@@ -58,6 +58,7 @@ CELLS: dict[str, list[str]] = {
     "stop": ["RUN"],
     "simulate geo": ["facebook-1 --latency RUN"],
     "traffic": ["--run RUN"],
+    "study run": ["zhuang-2012 --from RUN", "zhuang-2012 --from RUN --json"],
     "tariff": ["FOLDER/tariff.yaml --run RUN"],
 }
 """Command -> its words on one run; RUN is of the kind, OTHER an ordinary one. `runs rm` removes

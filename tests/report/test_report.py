@@ -506,7 +506,15 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
     assert silent == ["storage"]
     simulated = {"deployments", "placement", "simulated_scheduler", "saving"}
     others = {"experiment", "isolation", "balance", "network", "census", "fleet", "load", "duet"}
-    others |= {"cross_check", "ranking", "overhead", "boots", "client_server"}
+    others |= {
+        "cross_check",
+        "ranking",
+        "overhead",
+        "boots",
+        "client_server",
+        "burst_credits",
+        "distances",
+    }
     others |= simulated
     assert {entry.name for entry in every_section()} - {one.name for one in entries} == others
 

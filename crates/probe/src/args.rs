@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::io::{BufRead, Read};
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub const HELP: &str = "\
 nephoscope-probe: measures the machine it runs on
@@ -20,6 +20,7 @@ nephoscope-probe: measures the machine it runs on
   nephoscope-probe wrap --job JSON --server [--bind ADDRESS] [LIMITS]
                    (--control | --token-file FILE)
   nephoscope-probe observe
+  nephoscope-probe unattended --job FILE
   nephoscope-probe version
 
 Commands:
@@ -28,6 +29,7 @@ Commands:
   serve              Serve the far side of a two-sided benchmark for the peer with the token.
   wrap               Run a third-party program, or a third-party server, as a trial.
   observe            Probe a service for each JSON line on standard input, until its end.
+  unattended         Run the trials of a job and put each batch to its pre-signed URL.
 
 Options:
   --params JSON      Parameters as one JSON object, or @FILE to read them from.
@@ -65,6 +67,8 @@ pub enum Command {
     Version,
     Describe,
     Observe,
+    /// Run the trials of the job in a file, without a controller.
+    Unattended(PathBuf),
     Run {
         subject: Subject,
         limits: Limits,
@@ -99,6 +103,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "version" => Ok(Command::Version),
         "describe" => Ok(Command::Describe),
         "observe" => Ok(Command::Observe),
+        "unattended" => parse_job(arguments),
         "run" => {
             let id = arguments.operand("the id of a benchmark")?;
             parse_trial(arguments, Some(id), false)
@@ -110,6 +115,18 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "wrap" => parse_trial(arguments, None, false),
         _ => Err(arguments.unknown_command()),
     }
+}
+
+fn parse_job(mut arguments: Arguments) -> Result<Command> {
+    let mut job = None;
+    while let Some(option) = arguments.next_option()? {
+        match option.as_str() {
+            "--job" => job = Some(arguments.path()?),
+            _ => return Err(arguments.unknown_option(&option)),
+        }
+    }
+    let missing = || arguments.usage("unattended needs --job FILE.");
+    job.map(Command::Unattended).ok_or_else(missing)
 }
 
 /// Reads the options of `run`, `serve` (`serves`) and, without an `id`, of `wrap`.
@@ -245,6 +262,9 @@ mod tests {
             "serve null --gap-meter --control",
             "serve null --control --bind localhost",
             "serve null --control --token-file /proc/self/cmdline",
+            "unattended",
+            "unattended --job",
+            "unattended --job file --gap-meter",
         ] {
             let error = words(line).expect_err(line);
             assert_eq!(error.kind.exit_code(), 2, "{line}");

@@ -20,6 +20,7 @@ mod timing;
 #[path = "../../../tests/e2e/toy_echo.rs"]
 mod toy_echo;
 mod trial;
+mod unattended;
 
 use args::{Command, Subject};
 use error::{ProbeError, Result};
@@ -42,6 +43,7 @@ fn run(command: Command) -> Result<()> {
         Command::Version => print(&format!("nephoscope-probe {}", env!("CARGO_PKG_VERSION"))),
         Command::Describe => print(&instruments::describe().to_string()),
         Command::Observe => http::observe::run(),
+        Command::Unattended(job) => unattended::run(&job),
         Command::Run { subject, limits, gap_meter } => {
             let (instrument, params) = find(subject)?;
             let session = Session::begin(&limits)?;

@@ -124,6 +124,10 @@ class UnreadableRun(UserWarning):
     """A run that is left out because its manifest cannot be read; the command line prints it."""
 
 
+class UnpublishedRun(UserWarning):
+    """A run that an earlier command left on this machine; the command line prints its fate."""
+
+
 class LaterFormat(StoreError):
     """A file of a format version that this program does not read; see `format_versions`."""
 

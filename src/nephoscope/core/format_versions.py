@@ -87,6 +87,12 @@ DAY_FILE = FormatVersion(
 RUN_LIST = FormatVersion(
     "run-list", "list of runs", "`runs/.index.jsonl`", "`index` of the first line", later=REBUILT
 )
+OBJECT_STORE = FormatVersion(
+    "object-store",
+    "store on object storage",
+    "`store.json`, `index/` and `days.json` of a bucket",
+    "`version` of each",
+)
 WATCH = FormatVersion(
     "watch",
     "watch",
@@ -175,6 +181,7 @@ FORMATS: Sequence[FormatVersion] = (
     RUN_SUMMARY,
     DAY_FILE,
     RUN_LIST,
+    OBJECT_STORE,
     WATCH,
     DOCUMENT,
     CAPACITY,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from nephoscope.core.model import BUSY_MACHINE, RunResult, RunSummary
 from nephoscope.report import summary, terminal_output, wording
@@ -43,7 +42,7 @@ def _blocks(result: RunResult, count: int, figures: int, machines: int) -> Seque
 def _command(run: RunSummary) -> str:
     """Returns the command that prints the whole report."""
     words = f"nephoscope show {wording.clean(run.id)} --full-report"
-    is_default = not run.store or Path(run.store) == Store().path
+    is_default = not run.store or run.store == Store().address
     return words if is_default else f"{words} --store {shlex.quote(run.store)}"
 
 

@@ -277,8 +277,8 @@ def _summary(
             for target, known in manifest.fingerprints.items()
             if known.get("directory")
         },
-        store=str(run.path.parents[1]),
-        path=str(run.path),
+        store=run.store_address,
+        path=run.address,
         report=str(run.report_path / "report.html"),
         rounds=max((record.key.round for record in real), default=0),
         trials=TrialCounts(

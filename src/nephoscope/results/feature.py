@@ -69,7 +69,8 @@ class Feature:
     findings: tuples of rules, used as the sections are where the run has a record, and for every
     run without one. headline: function `(result) -> list[Tile]`, the record's own figures for the
     summary. answer: function `(result) -> list[str]`, sentences that answer the question of the
-    plan. commands: of the command line.
+    plan. commands: of the command line. study_census: function that counts the CPU models of rented
+    machines beside those of a study, `(ReferenceStudy, StudyCensusRequest) -> exit code`.
     """
 
     name: str
@@ -82,11 +83,12 @@ class Feature:
     headline: str = ""
     answer: str = ""
     commands: tuple[str, ...] = ()
+    study_census: str = ""
 
     @property
     def references(self) -> Iterator[str]:
         """Yields everything that the feature refers to."""
-        own = (self.record, self.analyse, self.headline, self.answer)
+        own = (self.record, self.analyse, self.headline, self.answer, self.study_census)
         yield from filter(None, (*own, *self.findings, *self.commands))
         yield from (section.build for section in self.sections)
 

@@ -102,7 +102,7 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
     chosen = list(newest)[:MAX_TARGETS]
     rows = [run.row for run in snapshot.runs]
     return Overview(
-        store=str(store.path),
+        store=store.address,
         runs=snapshot.total,
         runs_read=len(rows),
         states=Counter(row.state for row in rows),

@@ -72,7 +72,7 @@ async def runs(
     ]
     return json_response(
         {
-            "store": str(shared.settings.store.path),
+            "store": shared.settings.store.address,
             "runs": rows[offset : offset + limit],
             "total": len(rows),
             "offset": offset,

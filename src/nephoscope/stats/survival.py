@@ -161,8 +161,8 @@ def _beta_product(
 
 def _beta_quantile(mean: float, square: float, p: float, inverse: object) -> float:
     variance = square - mean**2
-    both = mean * (1 - mean) / variance - 1
-    return float(inverse(mean * both, (1 - mean) * both, p))  # type: ignore[operator]
+    total = mean * (1 - mean) / variance - 1
+    return float(inverse(mean * total, (1 - mean) * total, p))  # type: ignore[operator]
 
 
 def poisson_bounds(events: int, confidence: float = 0.95) -> tuple[float, float]:

@@ -31,6 +31,7 @@ from nephoscope.store.files import (
     translating_os_errors,
     write_atomically,
 )
+from nephoscope.store.objects.opening import mirror_of
 from nephoscope.store.summary import RunMeasurements
 
 WATCH = "watch"
@@ -72,6 +73,11 @@ def path_of(store: Path, run: RunMeasurements) -> Path:
 def day_files(store: Path, watch: str | None = None) -> list[DayFile]:
     """Returns the day files of a store, or of a watch, oldest day first."""
     top = store / FOLDER
+    mirror = mirror_of(store)
+    if mirror is not None:
+        from nephoscope.store.objects.days import refresh_days
+
+        refresh_days(mirror)
     with translating_os_errors(top, "read"):
         if not top.is_dir():
             return []

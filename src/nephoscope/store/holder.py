@@ -106,6 +106,18 @@ def locked(run_id: str, journal: Path, events: Callable[[], Events]) -> Iterator
         yield
 
 
+@contextlib.contextmanager
+def lock_if_free(journal: Path) -> Iterator[bool]:
+    """Holds the lock of a run where no process has it; yields whether that is so."""
+    with opened(journal, os.O_RDWR | os.O_CREAT, 0o644) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            yield error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+        else:
+            yield True
+
+
 def _take_lock(descriptor: int, run_id: str, journal: Path, events: Callable[[], Events]) -> None:
     """Takes the lock after a killed holder's last child has let go of it.
 

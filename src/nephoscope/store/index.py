@@ -196,7 +196,7 @@ class RunIndex:
         try:
             signature = _signature(path, is_over=is_over)
         except OSError:
-            return None  # removed since the folder was listed
+            return self._store.absence(run_id)
         if isinstance(before, IndexedRun):
             known = before.signature[:_MANIFEST] if is_over else before.signature
             # The lock of a process that ends leaves no trace in the files.

@@ -28,6 +28,7 @@ from nephoscope.store.manifest import (
     read_manifest,
     write_manifest,
 )
+from nephoscope.store.run_folder import RunFolder
 from nephoscope.store.trial_folder import Integrity, TrialFile, TrialFiles, batches_of
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ at most these, and the same command measures them again. Synced one by one, they
 of the time of a run of short trials."""
 
 
-class StoredRun:
+class StoredRun(RunFolder):
     """A run's folder: manifest.json, journal.jsonl, trials/, report/."""
 
     def __init__(self, path: Path, run_id: str = "") -> None:
-        self.path = path
+        super().__init__(path)
         self._id = run_id
         self._manifest: RunManifest | None = None
         self._files = TrialFiles()
@@ -60,7 +61,7 @@ class StoredRun:
     @property
     def id(self) -> str:
         """The run's id, which is its folder's name once it has appeared in the store."""
-        return self._id or self.path.name
+        return self._id or self._path.name
 
     @property
     def manifest(self) -> RunManifest:
@@ -281,6 +282,7 @@ class StoredRun:
         """
         from nephoscope.store import trialfile
 
+        self.bring_samples()
         if not self._merged:
             try:
                 return trialfile.read(self.trials_path / f"{name}.parquet", digest)
@@ -338,9 +340,10 @@ class StoredRun:
     def lock(self) -> Iterator[None]:
         """Keeps every other process from measuring this run, and completes what a kill left.
 
-        Raises StoreError when another process has the lock.
+        Raises StoreError when another process has the lock. On object storage, what changed is
+        published when the block ends.
         """
-        with self.hold():
+        with self.hold(), self.publishing():
             recover(self.trials_path)
             remove_leftovers(self.path)
             remove_leftovers(self.trials_path)
@@ -350,6 +353,8 @@ class StoredRun:
             self._adopt()
             yield
             self.sync()
+        if self._mirror is not None:
+            self.reread()  # labels of other machines may have been put together with these
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -377,6 +382,7 @@ class StoredRun:
         return files
 
     def _read_files_once(self) -> list[TrialFile]:
+        self.bring_samples()
         merged = self._merged
         if merged and self._since.start != merged["journal_bytes"]:
             self._since = Journal(merged["journal_bytes"])

@@ -17,14 +17,21 @@ from typing import TYPE_CHECKING, Any
 from nephoscope import __version__
 from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, Catalog
 from nephoscope.core.documents import to_json
-from nephoscope.core.errors import StoreError, UnknownName, UnreadableRun, UsageError
+from nephoscope.core.errors import (
+    StoreError,
+    UnknownName,
+    UnreadableRun,
+    UsageError,
+)
 from nephoscope.core.format_versions import RUN
 from nephoscope.core.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store.files import opened, sync_directory, translating_os_errors
 from nephoscope.store.holder import WITHOUT_RESULTS
 from nephoscope.store.manifest import MEASURED, RUNNING, RunManifest, write_manifest
+from nephoscope.store.objects.address import data_folder, folder_of
 from nephoscope.store.run import StoredRun
+from nephoscope.store.store_folder import StoreFolder
 
 if TYPE_CHECKING:
     from nephoscope.measure.plans import Plan
@@ -36,18 +43,12 @@ _NEW, _REMOVED = ".new", ".removed"
 
 
 def default_path() -> Path:
-    """NEPHOSCOPE_STORE, else $XDG_DATA_HOME/nephoscope, else ~/.local/share/nephoscope."""
+    """NEPHOSCOPE_STORE, else $XDG_DATA_HOME/nephoscope, else ~/.local/share/nephoscope.
+
+    Of an address on object storage, the folder that mirrors it.
+    """
     configured = os.environ.get("NEPHOSCOPE_STORE")
-    if configured:
-        return Path(configured)
-    data = os.environ.get("XDG_DATA_HOME")
-    # The base directory specification says that a relative path there is to be ignored.
-    if data and Path(data).is_absolute():
-        return Path(data) / "nephoscope"
-    try:
-        return Path.home() / ".local" / "share" / "nephoscope"
-    except RuntimeError as error:
-        raise StoreError("There is no home directory.", "Name one with --store DIR.") from error
+    return folder_of(configured) if configured else data_folder()
 
 
 def warn_of_unreadable(sentence: str) -> None:
@@ -55,16 +56,15 @@ def warn_of_unreadable(sentence: str) -> None:
     warnings.warn(sentence, UnreadableRun, stacklevel=2)
 
 
-class Store:
-    """A directory of runs: STORE/runs/<run id>/."""
+class Store(StoreFolder):
+    """A directory of runs: STORE/runs/<run id>/.
+
+    path: of the directory; or the address of a store on object storage, of which the directory is
+    then the mirror (see `objects`).
+    """
 
     def __init__(self, path: Path | str | None = None) -> None:
-        self.path = Path(path) if path is not None else default_path()
-
-    @property
-    def runs_path(self) -> Path:
-        """The folder of the runs."""
-        return self.path / "runs"
+        super().__init__(folder_of(path) if path is not None else default_path())
 
     def create(
         self,
@@ -130,12 +130,16 @@ class Store:
                 write_manifest(aside, RunManifest.of(full))
                 run = StoredRun(aside, run_id)
                 yield run
+                if self._mirror is not None:
+                    self._mirror.mark(run_id)
                 aside.rename(final)
                 run.path = final
                 sync_directory(self.runs_path)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
+        if self._mirror is not None and run.state != RUNNING:
+            self._publish(run_id)
 
     def _unused_id(self, prefix: str) -> str:
         """An identifier that no run has: many runs may begin within a second."""
@@ -145,6 +149,7 @@ class Store:
                 return run_id
 
     def _begin(self) -> None:
+        self._publish_waiting()
         with translating_os_errors(self.runs_path, "created"):
             self.path.mkdir(parents=True, exist_ok=True)
             # Plans, addresses and fingerprints inside are nobody else's business; but what `sudo`
@@ -171,7 +176,17 @@ class Store:
             yield
 
     def ids(self) -> list[str]:
+        """The ids of all runs, oldest first; what is read of each to list it is at hand."""
+        names = self._names()
+        if self._mirror is not None:
+            self._mirror.bring_all(names)
+        return names
+
+    def _names(self) -> list[str]:
         """The ids of all runs, oldest first."""
+        if self._mirror is not None:
+            self._publish_waiting()
+            return [name for name in self._mirror.names() if _ID.fullmatch(name)]
         if not self.runs_path.exists():
             return []
         with translating_os_errors(self.runs_path, "read"):
@@ -219,9 +234,11 @@ class Store:
 
         Raises UnknownName when there is none, UsageError when several begin so.
         """
-        ids = self.ids()
+        ids = self._names()
         if not ids and (name == "latest" or not day_files.day_files(self.path)):
-            raise UnknownName(f"There is no run in {self.path}.", "Measure: `nephoscope survey`.")
+            raise UnknownName(
+                f"There is no run in {self.address}.", "Measure: `nephoscope survey`."
+            )
         if name == "latest":
             chosen = [self._latest(ids)]
         else:
@@ -234,7 +251,7 @@ class Store:
                     "`nephoscope history METRIC` reads its histograms.",
                 )
             raise UnknownName(
-                f"There is no run '{name}' in {self.path}.", "`nephoscope runs` shows them all."
+                f"There is no run '{name}' in {self.address}.", "`nephoscope runs` shows them all."
             )
         if len(chosen) > 1:
             raise UsageError(
@@ -246,24 +263,38 @@ class Store:
 
     def remove(self, run: StoredRun) -> None:
         """Removes a run with its trials and reports; StoreError while a process measures it."""
+        if self.absence(run.id) is not None:
+            self._take_out(run.id)  # an object is damaged, so that no copy of it can be held
+            return
         with run.hold():
             self.discard(run)
 
     def discard(self, run: StoredRun) -> None:
         """Removes a run whose lock this process has."""
+        self._take_out(run.id)
         aside = self.runs_path / f".{run.id}.{os.getpid()}{_REMOVED}"
         with self.choosing(), translating_os_errors(run.path, "removed"):
             run.path.rename(aside)
             sync_directory(self.runs_path)
             # From here on the run is gone, and what a kill leaves is removed by the next run.
             shutil.rmtree(aside)
+        if self._mirror is not None:
+            self._mirror.mark_path(run.id).unlink(missing_ok=True)
 
     def resumable(self, plan_hash: str) -> StoredRun | None:
-        """The newest run of that plan that is not finished; None if there is none."""
-        for run in sorted(self.runs(), key=_created_s, reverse=True):
+        """The newest run of that plan that is not finished; None if there is none.
+
+        On object storage, of those that were begun on this machine.
+        """
+        runs = self.runs() if self._mirror is None else self._own_unfinished()
+        for run in sorted(runs, key=_created_s, reverse=True):
             if run.manifest.plan_hash == plan_hash and run.state in (RUNNING, MEASURED):
                 return run
         return None
+
+    def _own_unfinished(self) -> list[StoredRun]:
+        names = self.unfinished_names()
+        return list(self._readable([run for run in self._names() if run in names], lambda _: None))
 
     def _latest(self, ids: Sequence[str]) -> str:
         """The newest run with results or in progress, else the newest."""
@@ -276,7 +307,7 @@ class Store:
 
     def newest(self) -> StoredRun | None:
         """The newest run, whatever its state; None when there is no readable one."""
-        return next(self._newest_first(self.ids()), None)
+        return next(self._newest_first(self._names()), None)
 
     def _newest_first(self, ids: Sequence[str]) -> Iterator[StoredRun]:
         """Readable runs; ids do not order the runs of one second, so their manifests do."""

@@ -35,7 +35,7 @@ IMAGES = {
     "debian-12-amd64-20260101-1000": "2026-01-01T00:00:00.000Z",
     "debian-12-amd64-20260801-1200": "2026-08-01T00:00:00.000Z",
 }
-IMAGE_GIB = 8
+IMAGE_GIB, IMAGE_VOLUME_TYPE = 8, "gp3"
 
 # https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html: GiB, at least and at most.
 VOLUME_TYPES = {

@@ -134,8 +134,6 @@ SETTINGS: dict[str, Any] = {
     "machines": False,
     # CPUs of a machine by its host: host-N has the N-th value, again from the first; none: all.
     "host_cpus": (),
-    # Distances between machines: see `paths.Planted`; none: as near as this machine is to itself.
-    "paths": (),
     # CPU credits of each machine: burst and baseline in CPUs, credit in CPU seconds; None: no end.
     "cpu_credit": None,
     # Mean life of a spot machine until its interruption, and the shape of its Weibull distribution;
@@ -144,6 +142,8 @@ SETTINGS: dict[str, Any] = {
     "spot_shape": 1.0,
     # Factors on the spot price from moments on: (seconds since the epoch, factor).
     "spot_factors": (),
+    # Distances between machines: see `paths.Planted`; none: as near as this machine is to itself.
+    "paths": (),
     # Operations a second of a machine's own disk, by which it gets one; none: it is in memory.
     "disk_iops": 0,
     # The same of a volume, by its type; 0 for no limit.

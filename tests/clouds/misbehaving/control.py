@@ -54,6 +54,11 @@ class Control:
         """See `Machines.join`."""
         self.cloud.machines.join(bridge)
 
+    def network(self) -> str:
+        """The address of this machine that the machines of the double reach."""
+        assert self.cloud.machines is not None, "settings(machines=True) makes the network"
+        return self.cloud.machines.address
+
     def advance(self, seconds: float) -> float:
         """Moves the clock; returns the new time."""
         self.cloud.clock.advance(seconds)

@@ -218,7 +218,14 @@ def _disks(call: Call, instance: Resource, image: Resource) -> None:
             raise ApiError(
                 "InvalidBlockDeviceMapping", f"Volume of size {size}GB is smaller than snapshot"
             )
-        volume = add_volume(call, instance.zone, size, tags=tags_for(call, "volume"))
+        usual = catalogue.IMAGE_VOLUME_TYPE if is_root else "gp2"
+        volume = add_volume(
+            call,
+            instance.zone,
+            size,
+            tags=tags_for(call, "volume"),
+            type=ebs.get("VolumeType", usual),
+        )
         volume.data |= {
             "instance": instance.id,
             "device": mapping["DeviceName"],

@@ -56,6 +56,11 @@ class Machines:
         self._paths: Paths | None = None
         self._filters = threading.Lock()
 
+    @property
+    def address(self) -> str:
+        """Of this machine on the bridge."""
+        return f"{self._network}.1"
+
     def start(self, instance: Resource) -> None:
         """The first start gives it an address; user data runs then only."""
         with self._lock:

@@ -303,6 +303,7 @@ def show_image(each: Resource, at: float) -> dict[str, Any]:
                 "Ebs": {
                     "SnapshotId": each.data["snapshot"],
                     "VolumeSize": catalogue.IMAGE_GIB,
+                    "VolumeType": catalogue.IMAGE_VOLUME_TYPE,
                     "DeleteOnTermination": True,
                 },
             }

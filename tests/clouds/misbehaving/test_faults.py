@@ -131,6 +131,10 @@ def test_every_fault_is_tested() -> None:
         "interruption",
         "stuck",
         "silent",
+        # Of volumes, in test_volumes.py:
+        "no-device",
+        "mounted-device",
+        "rotten-snapshot",
     }
     assert set(FAULTS) == set(ANSWERS) | elsewhere
 

@@ -26,9 +26,18 @@ from nephoscope.measure.cloud.leftovers import SweepScope
 
 BY_ID = {one.id: one for one in FORMATS}
 OTHERS = frozenset(
-    {"lab-state", "rental", "lab-image", "accelerators", "announcement", "probe-protocol"}
+    {
+        "lab-state",
+        "rental",
+        "lab-image",
+        "accelerators",
+        "announcement",
+        "probe-protocol",
+        "object-store",
+    }
 )
-"""Formats of files outside stores; each has its own tests below."""
+"""Formats of files outside stores; each has its own tests below, object-store where a service is:
+in tests/store/objects."""
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.plans import Plan, expand
 from nephoscope.measure.runs import rented_environment
 from nephoscope.measure.runs.rented_environment import price_of
-from nephoscope.measure.runs.schedule.volumes import check, volume_specs
+from nephoscope.measure.runs.volume_specs import check, volume_specs
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 RENTED = {"kind": "rented", "provider": "toy", "region": "east", "type": "small", "image": "plain"}
@@ -121,7 +121,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToyCloud:
 
 
 def per_h(wanted: Plan) -> float:
-    quote, _ = asyncio.run(price_of(wanted))
+    quote = asyncio.run(price_of(wanted)).quote
     assert quote is not None
     return quote.per_h
 

@@ -82,13 +82,13 @@ def runs(args: _RunsArguments) -> None:
             "METRIC` reads them."
         )
     if args.as_json:
-        output.document(StoredRuns(str(run_store.path), tuple(rows)))
+        output.document(StoredRuns(run_store.address, tuple(rows)))
     elif args.ids:
         output.say("\n".join(row.id for row in rows)) if rows else None
     elif not rows and snapshot.total:
-        output.say(f"No runs in {run_store.path} meet the conditions.")
+        output.say(f"No runs in {run_store.address} meet the conditions.")
     elif not rows:
-        output.say(f"No runs in {run_store.path}. Run `nephoscope survey` to create one.")
+        output.say(f"No runs in {run_store.address}. Run `nephoscope survey` to create one.")
     else:
         output.say(_table(rows))
 

@@ -66,6 +66,7 @@ def verify(args: _VerifyArguments) -> int:
         if args.names
         else [StoredRun(run_store.runs_path / name) for name in run_store.ids()]
     )
+    run_store.fetch_again([run.id for run in runs])
     results = [_verified(run) for run in runs]
     if not args.names:
         results += [
@@ -74,7 +75,7 @@ def verify(args: _VerifyArguments) -> int:
     if args.as_json:
         output.document({"runs": results})
     else:
-        output.say("\n".join(map(_text, results)) or f"No runs in {run_store.path}.")
+        output.say("\n".join(map(_text, results)) or f"No runs in {run_store.address}.")
     return int(any(result.damaged or result.unreadable for result in results))
 
 

@@ -32,6 +32,13 @@ def _text(value: Any) -> str:
     return value
 
 
+def _store(value: Any) -> str:
+    from nephoscope.store.objects.address import parse_address
+
+    text = _text(value)
+    return text if parse_address(text) is not None else _directory(text)
+
+
 def _directory(value: Any) -> str:
     try:
         path = Path(_text(value)).expanduser()
@@ -73,8 +80,9 @@ def _colour(value: Any) -> str:
 KEYS: Mapping[str, Key] = {
     "store": Key(
         None,
-        "Directory of stored runs, for `--store`; `~` is the home directory.",
-        _directory,
+        "Directory of stored runs or address on object storage, for `--store`; `~` is the home "
+        "directory.",
+        _store,
     ),
     "confidence": Key(
         "95%",

@@ -43,7 +43,7 @@ def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
     effects = [
         *plans.side_effects(plan, settings, known),
         plans.SideEffect(
-            "folder", f"{store.path}/runs", "samples, event log and report of the run; kept"
+            "folder", f"{store.address}/runs", "samples, event log and report of the run; kept"
         ),
     ]
     rent = _rent(plan)

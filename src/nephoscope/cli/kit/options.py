@@ -118,6 +118,22 @@ class _NamedPath(click.Path):
         return self._metavar
 
 
+class _StorePath(_NamedPath):
+    """A folder of stored runs, or the address of a store on object storage.
+
+    Its value is the folder; of an address, the one that mirrors it.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Returns the folder."""
+        from nephoscope.store.objects.address import folder_of
+
+        try:
+            return folder_of(value)
+        except UsageError as error:
+            raise UsageError(f"--store: {error.message}", error.hint) from None
+
+
 class Count(click.IntRange):
     """A whole number within bounds, which the help calls N."""
 
@@ -293,7 +309,11 @@ FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
 SEEDS = Count(0, 2**63 - 1)
 
 JSON = flag("--json", "Print the results as JSON instead of text.")
-STORE = option("--store", DIRECTORY, "Directory of stored runs [default: $NEPHOSCOPE_STORE].")
+STORE = option(
+    "--store",
+    _StorePath("STORE"),
+    "Directory of stored runs, or s3://, az:// or gs:// address [default: $NEPHOSCOPE_STORE].",
+)
 ENGINE_URL = Checked("URL", _engine)
 ENGINE = option(
     "--engine",

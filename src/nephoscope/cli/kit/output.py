@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from nephoscope.core.errors import UnreadableRun, UsageError, as_defect
+from nephoscope.core.errors import UnpublishedRun, UnreadableRun, UsageError, as_defect
 from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.core.reading.printable import escaped, printable
 
@@ -164,6 +164,7 @@ def unreadable_runs_named() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UnreadableRun)
+        warnings.simplefilter("always", UnpublishedRun)
         warnings.showwarning = show
         yield
 

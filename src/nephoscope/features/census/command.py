@@ -166,13 +166,13 @@ def of_runs(
         seen = observations.seen(runs, targets=targets, with_lab=with_lab, engine=reader)
     if not seen.looked_at:
         raise UsageError(
-            f"{store.path} has no such run.",
+            f"{store.address} has no such run.",
             "Run `nephoscope census --target local`, or change the filters.",
         )
     if not seen.counts:
         why = " ".join(seen.left_out)
         raise UsageError(
-            f"None of {seen.looked_at} run{'s' * (seen.looked_at != 1)} in {store.path} has a "
+            f"None of {seen.looked_at} run{'s' * (seen.looked_at != 1)} in {store.address} has a "
             f"machine that can be counted. {why}".strip(),
             "Run `nephoscope census --target local`.",
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command
-from nephoscope.cli.kit.options import argument
+from nephoscope.cli.kit.options import argument, option
 from nephoscope.core.naming import plural
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.records import CloudBill
@@ -66,11 +66,16 @@ def bill(args: _BillArguments) -> None:
 @dataclass(frozen=True, slots=True)
 class _PolicyArguments:
     provider: str = argument(metavar="PROVIDER")
+    bucket: str = option(
+        "--bucket", "URL", "Also for results of fleets in a bucket, s3://NAME/PREFIX.", default=""
+    )
 
 
 @command(cloud)
 def policy(args: _PolicyArguments) -> None:
     """Print the permissions that renting needs."""
     from nephoscope.measure.cloud.providers import policy_of
+    from nephoscope.measure.cloud.result_bucket import BucketSettings
 
-    output.say(json.dumps(policy_of(args.provider), indent=2))
+    results = BucketSettings.parse(args.bucket) if args.bucket else BucketSettings("")
+    output.say(json.dumps(policy_of(args.provider, results.name, results.prefix), indent=2))

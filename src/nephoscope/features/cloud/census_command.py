@@ -24,9 +24,10 @@ from nephoscope.features.cloud.choice import (
 from nephoscope.features.cloud.command import cloud
 
 if TYPE_CHECKING:
-    from nephoscope.features.cloud.census import CensusSpec
+    from nephoscope.features.cloud.census import Campaign, CensusSpec
     from nephoscope.features.cloud.census_records import CloudCensus
     from nephoscope.measure.cloud.rental import Rentals
+    from nephoscope.store import Store
 
 INCOMPLETE = 3
 
@@ -94,32 +95,48 @@ def census(args: _CloudCensusArguments) -> int:
     which `nephoscope census` reads too. A census that was ended goes on with the same command.
     """
     from nephoscope.cli.kit.section_output import present
-    from nephoscope.features.cloud import census as campaigns
     from nephoscope.features.cloud.census_result import result_of
     from nephoscope.features.cloud.census_section import section
     from nephoscope.store import Store
 
-    rentals, spec = opened(args.cloud), _spec(args)
-    cpus = carried_out(_offered(rentals, spec))
-    if args.dry_run:
-        _preview(rentals, spec)
+    spec = _spec(args)
+    campaign = campaign_of(
+        args.cloud, spec, Store(args.store), fresh=args.fresh, dry_run=args.dry_run
+    )
+    if campaign is None:
         return 0
-    if rentals.provider.traits.rents and args.money is None:
+    result = result_of(campaign, spec, confidence=args.confidence)
+    present(result, section(result), as_json=args.as_json, to=args.to, source=args.cloud.provider)
+    return _exit_code(result)
+
+
+def campaign_of(
+    cloud: CloudChoice, spec: CensusSpec, store: Store, *, fresh: bool, dry_run: bool
+) -> Campaign | None:
+    """Returns a census that was carried out as far as it got; None for a preview, which is printed.
+
+    Raises UsageError without a limit, RunFailed where no machine was measured.
+    """
+    from nephoscope.features.cloud import census as campaigns
+
+    rentals = opened(cloud)
+    cpus = carried_out(_offered(rentals, spec))
+    if dry_run:
+        _preview(rentals, spec)
+        return None
+    if rentals.provider.traits.rents and spec.money is None:
         raise UsageError(
             "These machines are rented, and no spending limit is set.",
             "Add --money; --dry-run prints the price.",
         )
-    store = Store(args.store)
-    campaign = campaigns.run(spec, store, cpus, fresh=args.fresh)
+    campaign = campaigns.run(spec, store, cpus, fresh=fresh)
     if not campaign.measured:
         why = " ".join(campaigns.problems_of(campaign)) or campaign.stopped
         raise RunFailed(
             f"The census has no machine that was measured: {why}",
-            f"See what is left with `nephoscope cloud list {words_of(args.cloud)}`.",
+            f"See what is left with `nephoscope cloud list {words_of(cloud)}`.",
         )
-    result = result_of(campaign, spec, confidence=args.confidence)
-    present(result, section(result), as_json=args.as_json, to=args.to, source=args.cloud.provider)
-    return _exit_code(result)
+    return campaign
 
 
 def _exit_code(result: CloudCensus) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ from nephoscope.cli.kit.options import argument, option
 
 if TYPE_CHECKING:
     from nephoscope.measure.cloud.rental import Rentals
+    from nephoscope.measure.cloud.result_bucket import BucketSettings
 
 _Result = TypeVar("_Result")
 
@@ -40,14 +41,17 @@ BOOT = option(
 )
 
 
-def opened(choice: CloudChoice) -> Rentals:
-    """Returns the cloud that is chosen. Raises UsageError, Lacking, CloudError."""
+def opened(choice: CloudChoice, buckets: Sequence[BucketSettings] = ()) -> Rentals:
+    """Returns the cloud that is chosen, with the results of its rentals in the buckets that are
+    known here and in `buckets`. Raises UsageError, Lacking, CloudError."""
+    from nephoscope.measure.cloud.bucket_listing import with_buckets
     from nephoscope.measure.cloud.provider import CloudSettings
     from nephoscope.measure.cloud.providers import open_provider
     from nephoscope.measure.cloud.rental import Rentals
 
     settings = CloudSettings(choice.provider, choice.endpoint, choice.profile)
-    return Rentals(open_provider(settings), settings, say=output.log)
+    provider = with_buckets(open_provider(settings), settings, more=buckets)
+    return Rentals(provider, settings, say=output.log)
 
 
 def carried_out(work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -14,9 +14,11 @@ from nephoscope.core.naming import plural
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
 from nephoscope.features.cloud.command import NOT_CLEAN, as_time, cloud
 from nephoscope.features.cloud.records import SweptResources
+from nephoscope.features.cloud.rented_options import BucketOptions
 
 if TYPE_CHECKING:
     from nephoscope.measure.cloud.model import CloudResource
+    from nephoscope.measure.cloud.result_bucket import BucketSettings
     from nephoscope.measure.cloud.sweep import Swept
 
 
@@ -61,6 +63,7 @@ class _SweepArguments:
     owner: str = option("--owner", "NAME", "Whose [default: user and host name].", default="")
     everything: bool = flag("--all", "Also what has not expired, but for rentals in use here.")
     regions: Sequence[str] = options.repeated("--region", "REGION", "Only this region.")
+    bucket: BucketOptions = options.group(BucketOptions)
     dry_run: bool = flag("--dry-run", "Only list what would be removed.")
     as_json: bool = options.JSON
 
@@ -75,15 +78,28 @@ def sweep(args: _SweepArguments) -> int:
     from nephoscope.measure.cloud.leftovers import SweepScope
 
     scope = SweepScope(args.owner, args.run, args.everything)
+    results = args.bucket.settings()
     return _swept(
-        args.cloud, scope, as_json=args.as_json, regions=args.regions, is_dry=args.dry_run
+        args.cloud,
+        scope,
+        as_json=args.as_json,
+        buckets=[] if results is None else [results],
+        regions=args.regions,
+        is_dry=args.dry_run,
     )
 
 
-def _swept(choice: CloudChoice, scope: Any, *, as_json: bool, **more: Any) -> int:
+def _swept(
+    choice: CloudChoice,
+    scope: Any,
+    *,
+    as_json: bool,
+    buckets: Sequence[BucketSettings] = (),
+    **more: Any,
+) -> int:
     from nephoscope.measure.cloud.leftovers import sweep_leftovers
 
-    result = carried_out(sweep_leftovers(opened(choice), scope, say=output.log, **more))
+    result = carried_out(sweep_leftovers(opened(choice, buckets), scope, say=output.log, **more))
     is_dry = more.get("is_dry", False)
     if as_json:
         output.document(

@@ -12,6 +12,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice
 
 if TYPE_CHECKING:
+    from nephoscope.measure.cloud.result_bucket import BucketSettings
     from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 
@@ -80,3 +81,28 @@ class MachineOptions:
         if self.money is None:
             return {}
         return {"money": {"limit": self.money, "currency": self.currency}}
+
+
+@dataclass(frozen=True, slots=True)
+class BucketOptions:
+    """A bucket, and as whom it is used."""
+
+    bucket_url: str = option(
+        "--bucket", "URL", "Bucket for the results, s3://NAME/PREFIX.", default=""
+    )
+    bucket_endpoint: str = option(
+        "--bucket-endpoint", "URL", "Address of its object store [default: Amazon S3].", default=""
+    )
+    bucket_profile: str = option(
+        "--bucket-profile", "NAME", "AWS profile that may use it [default: as usual].", default=""
+    )
+
+    def settings(self) -> BucketSettings | None:
+        """Returns the bucket; None where none is named. Raises UsageError."""
+        from nephoscope.measure.cloud.result_bucket import BucketSettings
+
+        if not self.bucket_url:
+            if self.bucket_endpoint or self.bucket_profile:
+                raise UsageError("--bucket is missing.", "Add --bucket s3://NAME/PREFIX.")
+            return None
+        return BucketSettings.parse(self.bucket_url, self.bucket_endpoint, self.bucket_profile)

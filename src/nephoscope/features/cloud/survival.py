@@ -75,9 +75,9 @@ def analyse(
     life is cut off there. Raises UsageError without any.
     """
     spot = [life for life in lives if life.market == "spot"]
-    others = len(lives) - len(spot)
+    on_demand = len(lives) - len(spot)
     if not spot:
-        rented = f" ({plural(others, 'machine')} on demand)" if others else ""
+        rented = f" ({plural(on_demand, 'machine')} on demand)" if on_demand else ""
         raise UsageError(
             f"No machine of the spot market has ended here{rented}.",
             "Rent some: `nephoscope cloud survival PROVIDER --region R --type T --image I "
@@ -109,8 +109,8 @@ def analyse(
             "than a quarter of the life; list more often (`nephoscope cloud survival` does)."
         )
     removed = dict(left_out or {})
-    if others:
-        removed["of machines on demand"] = others
+    if on_demand:
+        removed["of machines on demand"] = on_demand
     return SpotSurvival(
         whole, tuple(groups), tuple(_adjusted(comparisons)), tuple(jobs), tuple(notes), removed
     )

@@ -88,14 +88,14 @@ def compact(
     if is_dry_run:
         work.plan()
     else:
-        with day_files.locked(store.path):
+        with day_files.locked(store.path), store.compacting():
             store.remove_leftovers()
             work.remove_old_days()  # first, since the disk may be full
             work.compact_runs()
             work.remove_old_days()
             work.limit_size()
     return Compaction(
-        str(store.path),
+        store.address,
         is_dry_run,
         tuple(work.compacted),
         work.freed_bytes,

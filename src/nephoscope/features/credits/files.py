@@ -84,11 +84,11 @@ def read(file: Path) -> tuple[list[FileSeries], list[str]]:
     if not rows:
         raise UsageError(f"{file}: there are no rows.", "Write a time and a rate in each.")
     columns = _columns(head, [row for _, row in rows], str(file))
-    found: dict[str, FileSeries] = {}
+    match: dict[str, FileSeries] = {}
     for where, row in rows:
         name = " ".join(row[each] for each in columns.names if row[each])
-        series = found.setdefault(name, FileSeries(name))
-        if len(found) > _MOST_SERIES:
+        series = match.setdefault(name, FileSeries(name))
+        if len(match) > _MOST_SERIES:
             raise UsageError(f"{file}: more than {_MOST_SERIES} series.", "Split the file.")
         _add(series, row, columns, where)
     unused = [
@@ -97,7 +97,7 @@ def read(file: Path) -> tuple[list[FileSeries], list[str]]:
         if name not in (columns.time, columns.rate, columns.busy, *columns.names)
     ]
     notes = [f"Columns that were not used: {listed(unused, 8)}."] if unused else []
-    return list(found.values()), notes
+    return list(match.values()), notes
 
 
 def _head(text: str) -> list[str]:

@@ -25,15 +25,15 @@ def on_credit(case: TargetEvidence) -> Answers:
 
 def sentence(series: CreditSeries) -> str:
     """Returns what is said of a machine on credit."""
-    found = series.analysis
-    assert found.burst is not None
-    assert found.baseline is not None
-    assert found.knee is not None
-    share = found.baseline.value / found.burst.value
-    knee = units.format_duration(found.knee.value)
+    recognised = series.analysis
+    assert recognised.burst is not None
+    assert recognised.baseline is not None
+    assert recognised.knee is not None
+    share = recognised.baseline.value / recognised.burst.value
+    knee = units.format_duration(recognised.knee.value)
     rates = (
-        f"{units.format_value(found.burst.value, series.unit)} until {knee}, then "
-        f"{units.format_value(found.baseline.value, series.unit)} ({100 * share:.0f} %)"
+        f"{units.format_value(recognised.burst.value, series.unit)} until {knee}, then "
+        f"{units.format_value(recognised.baseline.value, series.unit)} ({100 * share:.0f} %)"
         if series.unit != "ratio"
         else f"after {knee} its rates are {100 * share:.0f} % of those before"
     )
@@ -43,12 +43,12 @@ def sentence(series: CreditSeries) -> str:
 
 def evidence(series: CreditSeries) -> tuple[str, ...]:
     """Returns the values behind the sentence, with their intervals."""
-    found = series.analysis
+    recognised = series.analysis
     rows = (
-        ("burst", found.burst),
-        ("baseline", found.baseline),
-        ("credit", found.credit),
-        ("refill while idle", found.refill),
+        ("burst", recognised.burst),
+        ("baseline", recognised.baseline),
+        ("credit", recognised.credit),
+        ("refill while idle", recognised.refill),
     )
     return tuple(f"{name}: {text_of(value)}" for name, value in rows if value is not None)
 

@@ -39,8 +39,8 @@ _CPU = ("cpu.", "app.")
 
 def analyse(data: RunData) -> BurstCredits | None:
     """Returns the series of a run's loads, and of its CPU trials where they are on credit."""
-    found = [*_of_loads(data), *_of_trials(data)]
-    return BurstCredits(tuple(found)) if found else None
+    recognised = [*_of_loads(data), *_of_trials(data)]
+    return BurstCredits(tuple(recognised)) if recognised else None
 
 
 def series_of(
@@ -112,11 +112,11 @@ def _of_trials(data: RunData) -> Iterator[CreditSeries]:
         ordered = np.array(sorted(values))
         at_s, first = np.unique(ordered[:, 0] - ordered[0, 0], return_index=True)
         with suppress(Refused):
-            found = series_of(
+            recognised = series_of(
                 target, POOLED, "ratio", at_s, ordered[first, 1], confidence=data.confidence
             )
-            if found.analysis.is_on_credit:
-                yield found
+            if recognised.analysis.is_on_credit:
+                yield recognised
 
 
 def _is_cpu_rate(line: MetricResult) -> bool:

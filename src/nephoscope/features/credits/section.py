@@ -31,11 +31,11 @@ def section(record: BurstCredits) -> Section:
 
 
 def _blocks(series: CreditSeries, place: int, *, several: bool) -> Iterator[Block]:
-    found = series.analysis
+    recognised = series.analysis
     name = " ".join(filter(None, (series.source, series.metric)))
     if several:
         yield Heading(wording.clean(name or "series"))
-    if found.is_on_credit:
+    if recognised.is_on_credit:
         yield Sentence(wording.clean(sentence(series)), lead=True)
         yield table(
             _rows(series),
@@ -49,24 +49,24 @@ def _blocks(series: CreditSeries, place: int, *, several: bool) -> Iterator[Bloc
             "steady": "The rate is steady.",
             "varies": "The rate varies, and no credit shows.",
             "cannot be told": "Whether it is on credit cannot be told.",
-        }[found.verdict]
-        yield Sentence(f"{subject} {found.reason}", lead=True)
-    if series.at_s and found.verdict != "steady":
+        }[recognised.verdict]
+        yield Sentence(f"{subject} {recognised.reason}", lead=True)
+    if series.at_s and recognised.verdict != "steady":
         yield _chart(series, place)
-    seen = f"{found.points:,} rates under load in {units.format_duration(found.span_s)}."
+    seen = f"{recognised.points:,} rates under load in {units.format_duration(recognised.span_s)}."
     left_out = [f"Not used: {count} {reason}." for reason, count in series.left_out.items()]
-    yield from items([seen, *found.notes, *left_out])
+    yield from items([seen, *recognised.notes, *left_out])
 
 
 def _rows(series: CreditSeries) -> Iterator[tuple[str, str, str, str]]:
-    found = series.analysis
+    recognised = series.analysis
     for name, value in (
-        ("burst", found.burst),
-        ("baseline", found.baseline),
-        ("credit used up at", found.knee),
-        ("full load that it lasted", found.drain),
-        ("credit", found.credit),
-        ("refill while idle", found.refill),
+        ("burst", recognised.burst),
+        ("baseline", recognised.baseline),
+        ("credit used up at", recognised.knee),
+        ("full load that it lasted", recognised.drain),
+        ("credit", recognised.credit),
+        ("refill while idle", recognised.refill),
     ):
         if value is None:
             yield name, "unknown", "none", "0"
@@ -89,11 +89,14 @@ def _cells(value: Estimate) -> tuple[str, str, str]:
 
 
 def _chart(series: CreditSeries, place: int) -> Chart:
-    found = series.analysis
+    recognised = series.analysis
     curves = [figures.Curve("rate", tuple(1e9 * at for at in series.at_s), series.rates)]
     ends = (1e9 * series.at_s[0], 1e9 * series.at_s[-1])
-    if found.baseline is not None and found.burst is not None:
-        for name, value in (("burst", found.burst.value), ("baseline", found.baseline.value)):
+    if recognised.baseline is not None and recognised.burst is not None:
+        for name, value in (
+            ("burst", recognised.burst.value),
+            ("baseline", recognised.baseline.value),
+        ):
             curves.append(figures.Curve(name, ends, (value, value)))
     figure = figures.lines(
         curves, figures.Axis("time", "ns"), figures.Axis("rate", series.unit, from_zero=True)

@@ -112,7 +112,8 @@ def history(args: _HistoryArguments) -> int:
     if not any(_has_target(run, args.filters.targets) for run in runs):
         _log_problems(runs)
         raise UsageError(
-            f"No run in {run_store.path} meets the conditions.", "`nephoscope runs` shows them all."
+            f"No run in {run_store.address} meets the conditions.",
+            "`nephoscope runs` shows them all.",
         )
     read = partial(
         series.read,

@@ -16,6 +16,12 @@ from nephoscope.cli.kit.documents import Rows
 from nephoscope.cli.kit.named import Named
 from nephoscope.cli.kit.options import argument
 from nephoscope.features.studies import terminal
+from nephoscope.features.studies.census_request import (
+    StudyCensusOptions,
+    StudyCensusRequest,
+    is_asked_for,
+    performer,
+)
 
 if TYPE_CHECKING:
     from nephoscope.features.studies.catalogue import ReferenceStudy
@@ -106,6 +112,7 @@ class _StudyRunArguments:
     parts: Sequence[str] = options.repeated(
         "--part", "PART", "Part of the study to run [default: all]."
     )
+    census: StudyCensusOptions = options.group(StudyCensusOptions)
     seed: int | None = options.SEED
     labels: Mapping[str, str] = options.LABELS
     store: Path | None = options.STORE
@@ -114,10 +121,19 @@ class _StudyRunArguments:
 
 
 @command(
-    study, prints=Document("study_run", ".features.studies.documents:StudyRun"), requests=MEASURES
+    study,
+    prints={
+        "": Document("study_run", ".features.studies.documents:StudyRun"),
+        "--provider": Document("study_census", ".features.cloud.study_records:StudyCensusResult"),
+    },
+    requests=MEASURES,
 )
 def run(args: _StudyRunArguments) -> int:
-    """Repeat the experiments of NAME and compare the results."""
+    """Repeat the experiments of NAME and compare the results.
+
+    With --provider the study's census of CPU models alone is repeated, on machines that are rented
+    for it; --from takes a stored census instead.
+    """
     # A part that fails does not keep the others from being measured; the exit code is the worst.
     from nephoscope.core.errors import Interrupted, NephoscopeError
     from nephoscope.features.studies import catalogue
@@ -125,6 +141,9 @@ def run(args: _StudyRunArguments) -> int:
     from nephoscope.store import Store
 
     study = catalogue.load(args.name)
+    if is_asked_for(args.census, args.parts, args.scale):
+        request = StudyCensusRequest(args.census, args.store, args.as_json, args.fresh)
+        return performer()(study, request)
     chosen = [study.part(part) for part in args.parts] or [
         part for part in study.definition.parts if part.plan
     ]

@@ -59,9 +59,10 @@ async def sweep_leftovers(
             return True
         if resource.tags.owner != owner:
             return False
+        has_expired = resource.tags.expires_s < time.time()
         if run in here:
-            return here[run] in unused
-        return scope.everything or resource.tags.expires_s < time.time()
+            return here[run] in unused or (has_expired and not _is_in_use(here[run]))
+        return scope.everything or has_expired
 
     if is_dry:
         resources = [
@@ -127,6 +128,12 @@ def _may_remove(folder: RentalFolder, scope: SweepScope) -> bool:
     known = folder.read()
     is_kept = known.get("phase") == UP and known.get("is_kept")
     return scope.everything or not is_kept or known.get("expires_s", 0) < time.time()
+
+
+def _is_in_use(folder: RentalFolder) -> bool:
+    """Returns whether a process uses a rental, or a later program made it. Of others the machines
+    may have expired while their results are still wanted."""
+    return folder.is_held() or folder.refusal() is not None
 
 
 def _is_of(folder: RentalFolder, rentals: Rentals) -> bool:

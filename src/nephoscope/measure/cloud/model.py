@@ -38,6 +38,8 @@ class Kind(StrEnum):
     SNAPSHOT = "snapshot"
     SECURITY_GROUP = "security group"
     KEY_PAIR = "key pair"
+    RESULT_FOLDER = "result folder"
+    """Objects of one rental in a bucket; no provider has any, see `bucket_listing`."""
 
 
 class ResourceState(StrEnum):
@@ -216,7 +218,7 @@ class KeyPairRequest:
 @dataclass(frozen=True, slots=True)
 class SecurityGroupRequest:
     """A firewall that lets in TCP on a port from one network (CIDR), and everything between its
-    own members; everything goes out."""
+    own members; nothing at all without a network. Everything goes out."""
 
     region: str
     tags: Tags

@@ -47,6 +47,7 @@ from nephoscope.measure.cloud.provider import CloudSettings, Provider
 from nephoscope.measure.cloud.rental_state import document_of, provisioned, tags_of
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec
 from nephoscope.measure.cloud.sweep import Swept, sweep
+from nephoscope.measure.cloud.unattended import Unattended, launch
 from nephoscope.measure.cloud.volume_prices import volumes_quote
 from nephoscope.measure.provisioning import UP, Provisioned, Quote, Say
 
@@ -158,11 +159,14 @@ class Rentals:
         """Returns a rental that was held against what the cloud offers; see `check.checked`."""
         return await checked(self.calls, spec, self.settings.provider)
 
-    async def create(self, spec: RentalSpec, *, say: Say) -> Rental:
+    async def create(
+        self, spec: RentalSpec, *, say: Say, unattended: Unattended | None = None
+    ) -> Rental:
         """See `Provisioner.create`; raises CloudError with the cloud's own words.
 
         Where `spec.is_kept`, the rental outlives this process; else its lock is held until
-        `remove`, and a sweep removes it as soon as this process has ended.
+        `remove`, and a sweep removes it as soon as this process has ended. unattended: nobody logs
+        in to the machines, which are not waited for.
         """
         spec = await self.checked(spec)
         folder = RentalFolder(spec.name, self.root)
@@ -172,11 +176,17 @@ class Rentals:
             **document_of(spec, expires_s),
             "cloud": asdict(self.settings),
             "quote": None if quote is None else asdict(quote),
+            **({} if unattended is None else unattended.document),
         }
+        tags = tags_of(spec, expires_s)
         with ExitStack() as stack:
             stack.enter_context(folder.making(document))
             try:
-                rental = await self._make(spec, tags_of(spec, expires_s), folder, say)
+                await self._refuse_taken(spec)
+                if unattended is None:
+                    rental = await self._make(spec, tags, folder, say)
+                else:
+                    rental = await self._leave_alone(spec, tags, folder, unattended, say)
             except BaseException as error:
                 await uncancelled(self._undo(folder, error, say))
                 raise
@@ -188,16 +198,33 @@ class Rentals:
                 self._held[spec.name] = stack.pop_all()
         return rental
 
-    async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
-        kinds = self.provider.traits.kinds
-        regions = sorted({group.region for group in spec.groups})
-        for region in regions:
+    async def _refuse_taken(self, spec: RentalSpec) -> None:
+        """Raises UsageError where a rental of that name has left something."""
+        for region in sorted({group.region for group in spec.groups}):
             if present := await self.calls.list(region, spec.name):
                 raise UsageError(
                     f"{present[0]} belongs to a rental named {spec.name} already.",
                     f"Remove it with `nephoscope cloud sweep {self.settings.provider} --run "
                     f"{spec.name}`.",
                 )
+
+    async def _leave_alone(
+        self,
+        spec: RentalSpec,
+        tags: Tags,
+        folder: RentalFolder,
+        unattended: Unattended,
+        say: Say,
+    ) -> Rental:
+        spot_per_h = self._spot_per_h
+        machines, shortfalls = await launch(
+            self.calls, spec, tags, folder, unattended, spot_per_h, say
+        )
+        return Rental(spec.name, machines, {}, tags.expires_s, shortfalls=tuple(shortfalls))
+
+    async def _make(self, spec: RentalSpec, tags: Tags, folder: RentalFolder, say: Say) -> Rental:
+        kinds = self.provider.traits.kinds
+        regions = sorted({group.region for group in spec.groups})
         keys = user_data.MachineKeys.generate()
         folder.write_identity(keys.private + "\n")
         key_pairs: dict[str, str] = {}

@@ -7,12 +7,13 @@ import os
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope import __version__
 from nephoscope.core.format_versions import RENTAL
 from nephoscope.core.naming import plural
+from nephoscope.measure.cloud.bucket_listing import BUCKET
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.model import CloudResource, Kind, ResourceState, Tags
 from nephoscope.measure.cloud.spec import RentalSpec
@@ -39,6 +40,8 @@ def provisioned(
     if folder is not None and known.get("phase") == UP:
         running = {resource.id for resource in machines if resource.state is ResourceState.READY}
         lost = [host for id_, host in by_id.items() if id_ not in running]
+        if BUCKET in known:
+            return Provisioned(name, UP, hosts, since, _of_unattended(name, known, len(lost)))
         problem = f"{', '.join(lost)} no longer runs" if lost else ""
         return Provisioned(name, BROKEN if lost else UP, hosts, since, problem)
     if folder is not None and folder.is_held():
@@ -46,6 +49,14 @@ def provisioned(
     left = f"{plural(len(resources), 'resource')} left" if resources else "nothing of it is left"
     expired = [resource for resource in resources if resource.tags.expires_s < time.time()]
     return Provisioned(name, BROKEN, hosts, since, f"{left}{', expired' if expired else ''}")
+
+
+def _of_unattended(name: str, known: Mapping[str, Any], ended: int) -> str:
+    """Machines that end by themselves are no failure: what they measured is in the bucket."""
+    return (
+        f"{ended} of {plural(len(known['hosts']), 'machine')} ended or not up yet; results: "
+        f"`nephoscope cloud collect {name}`"
+    )
 
 
 def own_name() -> str:

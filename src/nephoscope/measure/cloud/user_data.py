@@ -31,7 +31,9 @@ _HOOK = "/var/lib/cloud/scripts/per-boot/nephoscope-lease"
 _GRACE_S = 900
 """How long a machine lives at least after a later boot, so that its controller can renew."""
 
-_LEASE = """umask 077
+_LEASE = """#!/bin/sh
+# Written by nephoscope. The machine ends when the uptime in $lease_file has passed.
+umask 077
 cat > $script <<'LEASE'
 #!/bin/sh
 # Written by nephoscope. Powers the machine off when its lease ends; run at each boot.
@@ -66,12 +68,8 @@ sh $script $lease_s
 mkdir -p $hook_folder && cp $script $hook && chmod 700 $hook
 """
 
-_SCRIPT = Template(
-    """#!/bin/sh
-# Written by nephoscope. The machine ends when the uptime in $lease_file has passed.
-"""
-    + _LEASE
-    + """mkdir -p /etc/ssh /root/.ssh
+_LOGIN = Template(
+    """mkdir -p /etc/ssh /root/.ssh
 cat > /etc/ssh/ssh_host_ed25519_key <<'END'
 $host_key
 END
@@ -115,7 +113,15 @@ class MachineKeys:
 def script(keys: MachineKeys, lease_s: int) -> str:
     """Returns the script. It needs a POSIX shell and nothing else of the image; the lease goes on
     after a boot where the image has cloud-init, else with the next renewal."""
-    return _SCRIPT.substitute(
+    login = _LOGIN.substitute(
+        host_key=keys.host_private, host_key_public=keys.host_public, login=keys.public
+    )
+    return f"{lease(lease_s)}{login}"
+
+
+def lease(lease_s: int) -> str:
+    """Returns the beginning of a script: the machine powers itself off when its lease ends."""
+    return Template(_LEASE).substitute(
         lease_file=LEASE_FILE,
         boot_file=_BOOT_FILE,
         record=_RECORD,
@@ -125,9 +131,6 @@ def script(keys: MachineKeys, lease_s: int) -> str:
         hook_folder=os.path.dirname(_HOOK),
         grace_s=_GRACE_S,
         lease_s=lease_s,
-        host_key=keys.host_private,
-        host_key_public=keys.host_public,
-        login=keys.public,
     )
 
 

@@ -183,8 +183,8 @@ class RentedEnvironment(Environment):
         return {
             name: {
                 **machine_document(rented.rentals.settings.provider, machine),
-                **self._prices_of(rented, name),
                 **({"events": rented.events[name]} if name in rented.events else {}),
+                **self._prices_of(rented, name),
             }
             for rented in self._rented
             for name, machine in rented.rental.machines.items()

@@ -12,7 +12,7 @@ from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
-from nephoscope.measure.runs.schedule.volumes import volume_specs
+from nephoscope.measure.runs.volume_specs import volume_specs
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 LEASE_S = 3600.0

@@ -12,7 +12,7 @@ from nephoscope.measure.cloud.restores import RestoreTimes, restore
 from nephoscope.measure.cloud.spec import RentalSpec, VolumeSpec
 from nephoscope.measure.cloud.volumes import Volumes
 from nephoscope.measure.provisioning import Say
-from nephoscope.measure.runs.schedule.volumes import the_volume
+from nephoscope.measure.runs.volume_specs import the_volume
 
 
 async def mount_all(rentals: Rentals, spec: RentalSpec, rental: Rental, say: Say) -> None:

@@ -14,10 +14,11 @@ from nephoscope.core.errors import Interrupted, NephoscopeError
 from nephoscope.core.model import Setting
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
+from nephoscope.measure.runs import volume_specs
 from nephoscope.measure.runs.environments import environment_of
 from nephoscope.measure.runs.execution import EnvironmentOf, RunExecution
 from nephoscope.measure.runs.observer import Observer
-from nephoscope.measure.runs.schedule import cells, volumes
+from nephoscope.measure.runs.schedule import cells
 from nephoscope.measure.runs.trials.target_pool import Factory
 from nephoscope.store import FINISHED, MEASURED, Store, StoredRun, counts
 
@@ -57,7 +58,7 @@ def execute(
     catalog = catalogue.load()
     settings = plans.expand(plan, catalog)
     cells.check(plan, settings)
-    volumes.check(plan, settings)
+    volume_specs.check(plan, settings)
     with contextlib.ExitStack() as stack:
         with store.choosing():
             run, resumed = _choose(plan, store, catalog, settings, fresh, labels)

@@ -232,7 +232,7 @@ def _no_drop(
 def _plateaus_by_period(series: RateSeries, sigma: float) -> list[list[Plateau]]:
     """Returns the plateaus of each time under load, as points of the whole series."""
     top = float(np.percentile(series.rates, 95))
-    found = []
+    recognised = []
     for number in range(int(series.period[-1]) + 1):
         first, last = np.searchsorted(series.period, [number, number + 1])
         values = segments.without_outliers(series.rates[first:last], sigma)
@@ -245,8 +245,8 @@ def _plateaus_by_period(series: RateSeries, sigma: float) -> list[list[Plateau]]
             for part in parts
         ]
         scaled[-1] = Plateau(scaled[-1].first, int(last), scaled[-1].level)
-        found.append(scaled)
-    return found
+        recognised.append(scaled)
+    return recognised
 
 
 def _baseline(
@@ -273,18 +273,18 @@ def _baseline(
 
 def _without_brief(parts: Sequence[Plateau], middle: float, brief: float) -> list[Plateau]:
     """Returns the plateaus; a brief one between two on the other side of the middle is theirs."""
-    kept = list(parts)
+    retained = list(parts)
     at = 1
-    while at < len(kept) - 1:
-        before, part, after = kept[at - 1 : at + 2]
+    while at < len(retained) - 1:
+        before, part, after = retained[at - 1 : at + 2]
         sides = [each.level > middle for each in (before, part, after)]
         if part.width <= brief and sides[0] == sides[2] != sides[1]:
             level = (before if before.width >= after.width else after).level
-            kept[at - 1 : at + 2] = [Plateau(before.first, after.last, level)]
+            retained[at - 1 : at + 2] = [Plateau(before.first, after.last, level)]
             at = max(1, at - 1)
         else:
             at += 1
-    return kept
+    return retained
 
 
 def _drops(

@@ -45,25 +45,27 @@ def burst_credit(
     smallest drop, relative to the burst. Raises Refused for what is no series of rates.
     """
     series = rate_series(at_s, rates, busy)
-    found = recognise(series, least_depth)
-    if isinstance(found, BurstCredit):
-        return found
-    return _estimated(found, unit, confidence)
+    recognised = recognise(series, least_depth)
+    if isinstance(recognised, BurstCredit):
+        return recognised
+    return _estimated(recognised, unit, confidence)
 
 
-def _estimated(found: Recognised, unit: str, confidence: float) -> BurstCredit:
-    series, drops = found.series, found.drops
+def _estimated(recognised: Recognised, unit: str, confidence: float) -> BurstCredit:
+    series, drops = recognised.series, recognised.drops
     notes: list[str] = []
     high = np.concatenate([_inner(drop.high) for drop in drops])
     low = np.concatenate([_inner(drop.low, at_start=True) for drop in drops])
     burst = estimates.median(series.rates[high], unit=unit, confidence=confidence)
     baseline, idle_refill = _baseline(series, low, unit, confidence, notes)
     first = drops[0]
-    knee, low_s, high_s = _knee(found, first, burst.value, confidence)
+    knee, low_s, high_s = _knee(recognised, first, burst.value, confidence)
     begin = first.high[0]
     fall = burst.value - baseline.value
     per_idle = idle_refill.value if idle_refill is not None else baseline.value
-    drain, credit, missing_s = _drained(found, first, knee, burst.value, baseline.value, per_idle)
+    drain, credit, missing_s = _drained(
+        recognised, first, knee, burst.value, baseline.value, per_idle
+    )
     uncertain_s = max(high_s - knee, knee - low_s)
     spread = np.hypot(_half(burst), _half(baseline))
     # Where the load was pausing, a second of it uses up less than a second of full load.
@@ -72,7 +74,7 @@ def _estimated(found: Recognised, unit: str, confidence: float) -> BurstCredit:
     method = "knee by least squares"
     refill = idle_refill
     if refill is None:
-        refill, note = _refill(found, baseline.value, credit, unit, confidence)
+        refill, note = _refill(recognised, baseline.value, credit, unit, confidence)
         if note:
             notes.append(note)
     if missing_s:
@@ -165,8 +167,8 @@ def _by_busy_time(
     weights = np.ones_like(done)
     for _ in range(10):
         root = np.sqrt(weights)
-        found, *_ = np.linalg.lstsq(design * root[:, None], done * root, rcond=None)
-        error = done - design @ found
+        coefficients, *_ = np.linalg.lstsq(design * root[:, None], done * root, rcond=None)
+        error = done - design @ coefficients
         scale = 1.4826 * float(np.median(np.abs(error))) or 1e-9
         weights = np.minimum(1.0, 1.345 * scale / np.maximum(np.abs(error), 1e-12))
     clipped = np.clip(error, -3 * scale, 3 * scale)
@@ -180,29 +182,31 @@ def _by_busy_time(
             float(value), float(value - z * sd), float(value + z * sd), confidence, rates.size,
             unit, method,
         )
-        for value, sd in zip(found, spread, strict=True)
+        for value, sd in zip(coefficients, spread, strict=True)
     )  # fmt: skip
     return baseline, refill
 
 
 def _knee(
-    found: Recognised, drop: Drop, burst: float, confidence: float
+    recognised: Recognised, drop: Drop, burst: float, confidence: float
 ) -> tuple[float, float, float]:
     """Returns when the credit was used up, and the interval of it.
 
     The edge is where two levels leave the least squares; as far from it as the noise allows another
     one lies the interval, and one distance of points further, since a point stands for some time.
     """
-    series = found.series
+    series = recognised.series
     own = np.flatnonzero(series.period == series.period[drop.first_low])
-    reach = 3 * max(8, int(np.ceil((6 * found.sigma / max(burst - found.baseline, 1e-12)) ** 2)))
+    reach = 3 * max(
+        8, int(np.ceil((6 * recognised.sigma / max(burst - recognised.baseline, 1e-12)) ** 2))
+    )
     first = max(own[0], drop.high[0], drop.first_low - reach)
     last = min(own[-1] + 1, drop.low[-1] + 1, drop.first_low + reach)
     values = series.rates[first:last]
     split = drop.first_low - first
     upper = float(np.median(values[:split]))
     lower = float(np.median(values[split + 1 :] if values.size > split + 1 else values[split:]))
-    noise = max(found.sigma, 1e-9 * burst)
+    noise = max(recognised.sigma, 1e-9 * burst)
     # A value between the levels is nearer to one of them, however far from it.
     limit = max(4 * noise, upper - lower) ** 2
     high_cost = np.minimum((values - upper) ** 2, limit)
@@ -225,21 +229,21 @@ def _knee(
 
 
 def _drained(
-    found: Recognised, drop: Drop, knee: float, burst: float, baseline: float, per_idle: float
+    recognised: Recognised, drop: Drop, knee: float, burst: float, baseline: float, per_idle: float
 ) -> tuple[float, float, float]:
     """Returns the seconds of load and the credit from the start of a series to a knee, and the
     seconds of gaps among them, in which the load is taken to have gone on.
 
     What came back meanwhile is subtracted; a full bucket takes no more.
     """
-    series = found.series
+    series = recognised.series
     starts = series.at_s - series.widths / 2
     inside = np.flatnonzero((np.arange(starts.size) < drop.low[-1]) & (starts < knee))
     share = np.clip((knee - starts[inside]) / series.widths[inside], 0, 1)
     seconds = series.widths[inside] * share
     busy = np.ones_like(seconds) if series.busy is None else series.busy[inside]
     # The rate of the point at the edge is a mixture: until the knee it was the burst.
-    usual = segments.without_outliers(series.rates, found.sigma)
+    usual = segments.without_outliers(series.rates, recognised.sigma)
     rates = np.where(share < 1, burst, usual[inside])
     gaps, pauses = series.gap_s[inside], series.pause_s[inside]
     seconds = seconds + gaps
@@ -252,23 +256,25 @@ def _drained(
 
 
 def _refill(
-    found: Recognised, baseline: float, credit: float, unit: str, confidence: float
+    recognised: Recognised, baseline: float, credit: float, unit: str, confidence: float
 ) -> tuple[Estimate | None, str]:
     """Returns the credit that a second of a pause gives, from what the bursts after pauses used."""
-    series = found.series
-    fall = found.burst - baseline
+    series = recognised.series
+    fall = recognised.burst - baseline
     gained = paused = error = 0.0
     cycles = full = 0
-    for drop in found.drops[1:]:
+    for drop in recognised.drops[1:]:
         begin = drop.high[0]
         pause = float(series.pause_s[begin] + series.gap_s[begin])
         if pause <= 0:
             continue
         after, before = series.part_work[begin]
-        knee, low_s, high_s = _knee(found, drop, found.burst, confidence)
-        loaded = knee - float(series.at_s[begin] - series.widths[begin] / 2) + after / found.burst
+        knee, low_s, high_s = _knee(recognised, drop, recognised.burst, confidence)
+        loaded = (
+            knee - float(series.at_s[begin] - series.widths[begin] / 2) + after / recognised.burst
+        )
         amount = loaded * fall
-        pause -= after / found.burst + before / baseline
+        pause -= after / recognised.burst + before / baseline
         if credit and amount >= _FULL * credit:
             full += 1
             continue

@@ -72,13 +72,13 @@ def plateaus(values: Array, sigma: float, least: int) -> list[Plateau]:
         cost = best[start] + squares[end] - squares[start] - total**2 / length + price
         before[end] = int(np.argmin(cost))
         best[end] = cost[before[end]]
-    found: list[Plateau] = []
+    plateaus: list[Plateau] = []
     end = n
     while end > 0:
         begin = int(before[end])
-        found.append(Plateau(begin, end, float(np.median(values[begin:end]))))
+        plateaus.append(Plateau(begin, end, float(np.median(values[begin:end]))))
         end = begin
-    return found[::-1]
+    return plateaus[::-1]
 
 
 def merged(parts: list[Plateau], values: Array, least_step: float) -> list[Plateau]:

@@ -3,10 +3,10 @@
 //! The caller has the schedule and this program no clock of its own: a probe starts when its line comes,
 //! whether or not earlier ones have ended, and its answer states how long it was held here, so that the
 //! caller knows within the rest of the round trip when it started.
-mod datagrams;
-mod failure;
+pub mod datagrams;
+pub mod failure;
 mod script;
-mod stream;
+pub mod stream;
 
 use crate::error::{FailureKind, ProbeError, Result};
 use crate::http::requests::tls::system_authorities;

@@ -31,23 +31,43 @@ impl StreamProbe {
 
     /// authorities: a file of the certificates that servers over TLS are checked by.
     pub fn http(text: &str, authorities: &str) -> Result<Self> {
+        Self::request("GET", text, "Accept: */*\r\n", &[], authorities)
+    }
+
+    /// A request that sends something. headers: whole lines.
+    pub fn request(
+        method: &str,
+        text: &str,
+        headers: &str,
+        body: &[u8],
+        authorities: &str,
+    ) -> Result<Self> {
         let url = Url::parse(text).map_err(|why| {
             ProbeError::usage(format!("'{text}' is no URL: {why}."), "Correct the address.")
         })?;
         let tls = if url.is_tls { Some(trusting(&url.host, authorities)?) } else { None };
-        let request = format!(
-            "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {AGENT}\r\nAccept: */*\r\n\
+        let head = format!(
+            "{method} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {AGENT}\r\n{headers}\
              Connection: close\r\n\r\n",
             url.target,
             url.authority()
         );
-        let http = Some(HttpProbe { request: request.into_bytes(), tls });
+        let http = Some(HttpProbe { request: [head.as_bytes(), body].concat(), tls });
         Ok(Self { host: url.host, port: url.port, http })
     }
 
     pub fn run(&self, deadline: Deadline) -> Result<(), ProbeFailure> {
+        let status = self.status(deadline)?;
+        if self.http.is_some() && Expected::default().refuses(status).is_some() {
+            return Err(ProbeFailure::Answer(format!("status {status}")));
+        }
+        Ok(())
+    }
+
+    /// Returns the status of a whole answer, or of one that refuses; 0 without a request.
+    pub fn status(&self, deadline: Deadline) -> Result<u16, ProbeFailure> {
         let stream = connect(&self.host, self.port, deadline)?;
-        let Some(http) = &self.http else { return Ok(()) };
+        let Some(http) = &self.http else { return Ok(0) };
         let mut stream = TimedStream { stream, deadline };
         let result = match &http.tls {
             None => exchange(&mut stream, &http.request, deadline),
@@ -88,12 +108,12 @@ fn connect(host: &str, port: u16, deadline: Deadline) -> Result<TcpStream, Probe
     Err(failure)
 }
 
-/// Sends a request and reads the whole answer.
+/// Sends a request and reads the whole answer, unless its status refuses; returns the status.
 fn exchange(
     stream: &mut (impl Read + Write),
     request: &[u8],
     deadline: Deadline,
-) -> Result<(), ProbeFailure> {
+) -> Result<u16, ProbeFailure> {
     let failed = |error: Error| ProbeFailure::of(&error, deadline);
     stream.write_all(request).map_err(failed)?;
     stream.flush().map_err(failed)?;
@@ -111,7 +131,7 @@ fn exchange(
         if bytes == 0 {
             return match reader.status() {
                 0 => Err(ProbeFailure::Answer("no HTTP answer".to_owned())),
-                _ if reader.ends_with_connection() => Ok(()),
+                status if reader.ends_with_connection() => Ok(status),
                 _ => Err(ProbeFailure::Answer("the answer was cut off".to_owned())),
             };
         }
@@ -128,10 +148,7 @@ fn exchange(
         unread.drain(..used);
         match reader.status() {
             0 => {}
-            status if expected.refuses(status).is_some() => {
-                return Err(ProbeFailure::Answer(format!("status {status}")));
-            }
-            _ if is_whole => return Ok(()),
+            status if is_whole || expected.refuses(status).is_some() => return Ok(status),
             _ => {}
         }
     }

@@ -203,7 +203,11 @@ class RelativeSpeeds(Record):
 
 
 class StudyCensus(Record):
-    """The part of a study that is a census of CPU models (`nephoscope census --study NAME`)."""
+    """The part of a study that is a census of CPU models (`nephoscope census --study NAME`).
+
+    reference_type: the instance type that stands beside rented types of other names.
+    """
 
     counted: CountedModels
+    reference_type: str = ""
     speeds: tuple[RelativeSpeeds, ...] = ()

@@ -44,10 +44,11 @@ PROVIDERS: dict[str, ProviderEntry] = {
 """Word in plans and options -> the provider; in the order of lists and pages."""
 
 
-def policy_of(word: str) -> Mapping[str, Any]:
+def policy_of(word: str, bucket: str = "", prefix: str = "") -> Mapping[str, Any]:
     """Returns the permissions that a provider needs, as its cloud writes them down.
 
-    Raises UsageError where the cloud has no such document.
+    bucket, prefix: of the results of fleets. Raises UsageError where the cloud has no such
+    document.
     """
     entry = _entry(word)
     if not entry.policy:
@@ -55,7 +56,7 @@ def policy_of(word: str) -> Mapping[str, Any]:
             f"{entry.title} has no policy document.",
             "Its credentials need to create, list and remove what `nephoscope cloud up` names.",
         )
-    made: Any = import_module(f"{__name__}.{entry.policy}").policy()
+    made: Any = import_module(f"{__name__}.{entry.policy}").policy(bucket=bucket, prefix=prefix)
     policy: Mapping[str, Any] = made
     return policy
 

@@ -61,7 +61,7 @@ class Ec2(Ec2Calls):
     """One account of EC2, or of a cloud with its interface."""
 
     traits: CloudTraits = CloudTraits(
-        kinds=frozenset(Kind),
+        kinds=frozenset(Kind) - {Kind.RESULT_FOLDER},
         actions=frozenset(Action),
         markets=("on demand", "spot"),
         placements=("cluster", "spread", "partition"),

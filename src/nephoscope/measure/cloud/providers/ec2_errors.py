@@ -25,6 +25,7 @@ _CREDENTIALS = frozenset(
         "ExpiredToken",
         "ExpiredTokenException",
         "IncompleteSignature",
+        "InvalidAccessKeyId",
         "InvalidClientTokenId",
         "MissingAuthenticationToken",
         "OptInRequired",
@@ -49,6 +50,7 @@ _THROTTLED = frozenset(
         "EC2ThrottledException",
         "RequestLimitExceeded",
         "RequestThrottled",
+        "SlowDown",
         "Throttling",
         "ThrottlingException",
         "TooManyRequestsException",
@@ -68,6 +70,8 @@ _UNKNOWN = frozenset(
         "InvalidAvailabilityZone",
         "InvalidInstanceType",
         "InvalidPlacementGroup.Unknown",
+        "NoSuchBucket",
+        "NoSuchKey",
         "UnknownVolumeType",
         "Unsupported",
     }
@@ -138,21 +142,21 @@ def _skew_s(error: exceptions.ClientError) -> float:
         return 0.0
 
 
-def _answered(error: exceptions.ClientError, doing: str) -> CloudError:
+def _answered(error: exceptions.ClientError, doing: str, service: str) -> CloudError:
     code = code_of(error)
     message = str(error.response.get("Error", {}).get("Message", "")).rstrip(".")
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400))
     cause = cause_of(code, status, message, _skew_s(error))
-    return CloudError(cause, f"EC2: {doing}: {message} ({code}).", _HINTS.get(cause, ""))
+    return CloudError(cause, f"{service}: {doing}: {message} ({code}).", _HINTS.get(cause, ""))
 
 
 @contextlib.contextmanager
-def translating(doing: str) -> Iterator[None]:
+def translating(doing: str, service: str = "EC2") -> Iterator[None]:
     """Turns errors of botocore into CloudError. doing: the action and its region."""
     try:
         yield
     except exceptions.ClientError as error:
-        raise _answered(error, doing) from None
+        raise _answered(error, doing, service) from None
     except (
         exceptions.NoCredentialsError,
         exceptions.PartialCredentialsError,
@@ -162,9 +166,9 @@ def translating(doing: str) -> Iterator[None]:
         exceptions.SSOError,
     ) as error:
         hint = "Write credentials with `aws configure`, or name a profile that has some."
-        raise CloudError(Cause.CREDENTIALS, f"EC2: {doing}: {error}.", hint) from None
+        raise CloudError(Cause.CREDENTIALS, f"{service}: {doing}: {error}.", hint) from None
     except (exceptions.InvalidRegionError, exceptions.NoRegionError) as error:
-        raise CloudError(Cause.UNKNOWN, f"EC2: {doing}: {error}.") from None
+        raise CloudError(Cause.UNKNOWN, f"{service}: {doing}: {error}.") from None
     except (
         exceptions.EndpointConnectionError,
         exceptions.ConnectTimeoutError,
@@ -172,13 +176,13 @@ def translating(doing: str) -> Iterator[None]:
         exceptions.SSLError,
     ) as error:
         hint = _HINTS[Cause.UNREACHABLE]
-        raise CloudError(Cause.UNREACHABLE, f"EC2: {doing}: {error}.", hint) from None
+        raise CloudError(Cause.UNREACHABLE, f"{service}: {doing}: {error}.", hint) from None
     except exceptions.ParamValidationError as error:
         text = " ".join(str(error).split())
-        raise CloudError(Cause.REFUSED, f"EC2: {doing}: {text}.") from None
+        raise CloudError(Cause.REFUSED, f"{service}: {doing}: {text}.") from None
     except ResponseParserError:
         # Its message holds the answer.
         raise incomplete(doing) from None
     except (exceptions.BotoCoreError, HTTPError) as error:
         # Closed connections, time-outs of answers, answers that end early.
-        raise CloudError(Cause.UNANSWERED, f"EC2: {doing}: no answer: {error}.") from None
+        raise CloudError(Cause.UNANSWERED, f"{service}: {doing}: no answer: {error}.") from None

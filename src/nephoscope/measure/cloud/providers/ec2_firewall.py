@@ -36,6 +36,8 @@ def open_group(calls: Ec2Calls, request: SecurityGroupRequest) -> CloudResource:
             id = _group_of_name(calls, region, name)
     tag_afterwards(calls, region, tags, [id])
     made = CloudResource(Kind.SECURITY_GROUP, id, region, tags, name=name)
+    if not request.source:
+        return made  # Closed: nobody logs in, and the members do not speak to each other.
     logins = {"IpProtocol": "tcp", "FromPort": request.port, "ToPort": request.port}
     _change(calls, made, {**logins, **_source(request.source)})
     _change(calls, made, {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": id}]})

@@ -89,13 +89,25 @@ _TAGGED = (
 """Types of resources that carry our tags."""
 
 
-def policy(owner: str = "") -> dict[str, Any]:
+def policy(owner: str = "", bucket: str = "", prefix: str = "") -> dict[str, Any]:
     """Returns an IAM policy without wildcards in its actions.
 
     Everything that is made has to carry this program's tags, and only what carries them can be
-    changed or removed; with an owner, only what is tagged as this owner's.
+    changed or removed; with an owner, only what is tagged as this owner's. bucket, prefix: of the
+    results of fleets, whose objects are those in folders of this program's.
     """
-    return {"Version": "2012-10-17", "Statement": _statements(owner)}
+    own = _of_bucket(bucket, prefix) if bucket else []
+    return {"Version": "2012-10-17", "Statement": [*_statements(owner), *own]}
+
+
+def _of_bucket(bucket: str, prefix: str) -> list[dict[str, Any]]:
+    whole = f"arn:aws:s3:::{bucket}"
+    objects = ["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]
+    return [
+        # HeadBucket has no prefix, so that a condition on one would refuse it.
+        _allow("FindResults", ["s3:GetBucketVersioning", "s3:ListBucket"], [whole]),
+        _allow("KeepResults", objects, [f"{whole}/{prefix}nephoscope.*"]),
+    ]
 
 
 def _statements(owner: str) -> list[dict[str, Any]]:

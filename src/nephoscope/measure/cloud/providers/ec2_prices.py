@@ -34,7 +34,8 @@ _MINIMUM_S = 60.0
 
 
 def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
-    """Returns the prices of one machine; None without a list, and for images that cost more."""
+    """Returns the prices of one machine; None without a list, for images that cost more, and
+    for disks that are not billed by their size alone."""
     image = calls.image_details(request.region, request.image)
     if image.get("PlatformDetails", _LINUX) != _LINUX:
         return None
@@ -45,7 +46,12 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
     if per_h is None:
         return None
     region = request.region
-    storage = _volume_price(calls, region, "gp3")
+    disks = [each["Ebs"] for each in image.get("BlockDeviceMappings", ()) if "Ebs" in each]
+    types = {disk.get("VolumeType", DEFAULT_VOLUME) for disk in disks}
+    if not types <= set(_BY_SIZE):
+        return None
+    storage = [_volume_price(calls, region, name)[0] for name in types]
+    is_known = None not in storage
     address = _price(calls, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
     # The dearest tier of the way to the Internet: to other regions it costs no more.
     out = _price(calls, "AWSDataTransfer", fromRegionCode=region, transferType="AWS Outbound")
@@ -53,14 +59,10 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
         per_h,
         egress_gib=out[0],
         address_h=address[0],
-        storage_gib_h=None if storage[0] is None else storage[0] / _MONTH_H,
+        storage_gib_h=max(filter(None, storage), default=0.0) / _MONTH_H if is_known else None,
         minimum_s=_MINIMUM_S,
         source=source,
-        disk_bytes=sum(
-            each["Ebs"].get("VolumeSize", 0) << 30
-            for each in image.get("BlockDeviceMappings", ())
-            if "Ebs" in each
-        ),
+        disk_bytes=sum(disk.get("VolumeSize", 0) << 30 for disk in disks),
     )
 
 

@@ -67,7 +67,7 @@ def networks(connection: Connection, name: str) -> Any:
 def security_group(
     connection: Connection, request: SecurityGroupRequest
 ) -> Sequence[CloudResource]:
-    """Makes a group that lets in logins and its own members."""
+    """Makes a group that lets in logins and its own members; without a source, nobody."""
     network, name = connection.network, name_of(request.tags)
     groups = list(network.security_groups(name=name))
     group = groups[0] if groups else network.create_security_group(name=name)
@@ -85,7 +85,7 @@ def security_group(
             "port_range_max": request.port,
         }
     )
-    for rule in rules:
+    for rule in rules if request.source else ():
         _add_rule(connection, str(group.id), rule)
     return [CloudResource(Kind.SECURITY_GROUP, group.id, request.region, request.tags, name=name)]
 

@@ -23,6 +23,7 @@ from nephoscope.measure.runs.trials import timing
 from nephoscope.measure.runs.trials.loads import Load
 from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed, Timeline
 from nephoscope.measure.runs.trials.records import GroupResult
+from nephoscope.measure.runs.trials.seeds import with_seed
 from nephoscope.measure.runs.trials.served import unequal_counts
 from nephoscope.measure.runs.trials.target_pool import TargetLost, TargetPool
 from nephoscope.measure.runs.trials.timing import Window
@@ -34,9 +35,6 @@ from nephoscope.measure.targets.session import Server, Side
 from nephoscope.store.trialfile import AuxiliarySamples
 
 Value = TypeVar("Value")
-
-SEED = "seed"
-"""The parameter of a benchmark that draws random numbers."""
 
 _LATER_S = 5.0
 # A target ends its probe at the time limit and says so better than the phase's limit, which is
@@ -280,11 +278,7 @@ class GroupTrial:
             self._clients[name] = await session.until_ready(target, running, self._limits.start_s)
 
     def _params(self, name: str) -> Mapping[str, Any]:
-        """The setting's parameters, and a seed from the run's where the plan states none.
-
-        Simulated alternatives share the seed of their round, so that they differ in what was varied
-        and not in their luck. Measured ones do not: their errors must be independent.
-        """
+        """The setting's parameters, and a seed from the run's where the plan states none."""
         setting, pool = self._setting, self._stage.pool
         params = setting.params
         wanted = pool.wanted(name)
@@ -296,11 +290,15 @@ class GroupTrial:
             if self._spec(setting.benchmark).has(AUTHORISED):
                 # Who names a host as a target and logs in to it owns it.
                 params = {**params, AUTHORISED: [*params.get(AUTHORISED, ()), endpoint.address]}
-        simulated = wanted.traits().simulated
-        if params.get(SEED) or not (simulated or self._spec(setting.benchmark).draws):
-            return params
-        alternative = () if simulated else (str(setting.index), name)
-        return {**params, SEED: plans.trial_seed(self._stage.seed, self._round, *alternative)}
+        return with_seed(
+            setting,
+            params,
+            self._spec(setting.benchmark),
+            name,
+            seed=self._stage.seed,
+            round=self._round,
+            is_simulated=wanted.traits().simulated,
+        )
 
     async def _stop_serving(self, name: str, side: Server) -> None:
         """Stops the server of a target's trial and keeps what it counted."""

@@ -7,6 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from nephoscope.core import limits
@@ -129,23 +130,32 @@ class Running:
         )
 
     def _trial(self, ended: Ended, timeout_s: float) -> TargetTrial:
-        stdout = self._first_output + ended.stdout
-        if ended.why == "output":
-            failure = BenchmarkFailed(
-                "too_much_output",
-                f"{self._benchmark}: a trial printed more than {limits.TRIAL_LINES} lines or "
-                f"{limits.TRIAL_BYTES >> 20} MiB.",
-                "Take fewer samples a trial.",
-            )
-            return TargetTrial((), {}, None, failure, ended.stderr_tail)
-        # 124 without a line: the probe was deaf to its own deadline until the last alarm.
-        if ended.why == "timeout" or (ended.returncode == 124 and b'{"error"' not in stdout):
-            failure = self._late(f"was not done after {timeout_s:g} s")
-            return TargetTrial((), {}, None, failure, ended.stderr_tail)
-        return self._parse(stdout, ended.returncode, ended.stderr_tail)
+        whole = replace(ended, stdout=self._first_output + ended.stdout)
+        return trial_of(self._benchmark, whole, timeout_s, self._parse)
 
     def _late(self, what: str) -> BenchmarkFailed:
-        return BenchmarkFailed("deadline", f"{self._benchmark}: the trial {what}.", _MORE_TIME)
+        return _late(self._benchmark, what)
+
+
+def trial_of(benchmark: str, ended: Ended, timeout_s: float, parse: Parse) -> TargetTrial:
+    """Returns the trial of a probe that has ended, by what it printed and how it ended."""
+    if ended.why == "output":
+        failure = BenchmarkFailed(
+            "too_much_output",
+            f"{benchmark}: a trial printed more than {limits.TRIAL_LINES} lines or "
+            f"{limits.TRIAL_BYTES >> 20} MiB.",
+            "Take fewer samples a trial.",
+        )
+        return TargetTrial((), {}, None, failure, ended.stderr_tail)
+    # 124 without a line: the probe was deaf to its own deadline until the last alarm.
+    if ended.why == "timeout" or (ended.returncode == 124 and b'{"error"' not in ended.stdout):
+        failure = _late(benchmark, f"was not done after {timeout_s:g} s")
+        return TargetTrial((), {}, None, failure, ended.stderr_tail)
+    return parse(ended.stdout, ended.returncode, ended.stderr_tail)
+
+
+def _late(benchmark: str, what: str) -> BenchmarkFailed:
+    return BenchmarkFailed("deadline", f"{benchmark}: the trial {what}.", _MORE_TIME)
 
 
 def _ready(line: bytes | None) -> dict[str, Any] | None:
