@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import catalog
+from nephoscope.catalog.instruments import LOAD_CPU, LOAD_DISK, LOAD_NET
 from nephoscope.core.errors import UsageError
 from nephoscope.features.credits.result import SERIES
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_values
 
 LOADS = ("cpu", "disk", "network")
-_LOAD = {"cpu": "load.cpu", "disk": "load.disk", "network": "load.net"}
+_LOAD = {"cpu": LOAD_CPU, "disk": LOAD_DISK, "network": LOAD_NET}
 _POINTS = 600
 """Intervals of a load's time."""
 _LEAST_NS, _MOST_NS = 100_000_000, 60_000_000_000

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from nephoscope.catalog.instruments import LOAD_CPU, LOAD_DISK, LOAD_NET
 from nephoscope.core.model import Better, MetricResult
 from nephoscope.core.naming import line_name
 from nephoscope.features.credits.records import BurstCredits, CreditSeries
@@ -22,9 +23,9 @@ from nephoscope.stats.token_bucket.estimation import burst_credit
 from nephoscope.store import query
 
 SERIES = {
-    "load.cpu": "interval_work_per_s",
-    "load.disk": "interval_bytes_per_s",
-    "load.net": "interval_bytes_per_s",
+    LOAD_CPU: "interval_work_per_s",
+    LOAD_DISK: "interval_bytes_per_s",
+    LOAD_NET: "interval_bytes_per_s",
 }
 """Load -> the metric of its rate; `net.throughput` has the same analysis in its own section."""
 _LEAST_POINTS = 30
