@@ -230,7 +230,8 @@ ADAPTERS_GROUP = "nephoscope.adapters"
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All native benchmarks, `host.boot`, adapters, simulations, and the version of the probe."""
+    """All benchmarks: native ones, those of the runner, adapters, simulations; and the version of
+    the probe."""
 
     probe: str
     protocol: int

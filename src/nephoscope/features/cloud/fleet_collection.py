@@ -30,6 +30,7 @@ from nephoscope.measure.runs.unattended_results import (
     skew_s,
 )
 from nephoscope.store import RUNNING, Store, StoredRun
+from nephoscope.store.manifest import RunManifest
 
 _SMALL_BYTES = 16 << 20
 _BATCH_BYTES = 16 * limits.TRIAL_BYTES
@@ -119,21 +120,22 @@ class FleetBucket:
 def run_of(store: Store, name: str, document: Mapping[str, Any] | None) -> StoredRun:
     """Returns the run of a fleet: the one that its launch began, or, on another machine, a new one
     of the same manifest. Raises UsageError."""
-    manifest = dict((document or {}).get("manifest") or {})
-    if not manifest:
+    description = dict((document or {}).get("manifest") or {})
+    if not description:
         raise UsageError(
             f"The description of the fleet {name} is missing in its bucket.",
             f"Remove what is left with `nephoscope cloud down {name}`.",
         )
-    if not RUN.is_readable(manifest.get("version")):
-        writer = str(manifest.get("nephoscope") or "")
-        raise UsageError(*RUN.refusal(f"The fleet {name}", manifest.get("version"), writer))
+    if not RUN.is_readable(description.get("version")):
+        writer = str(description.get("nephoscope") or "")
+        raise UsageError(*RUN.refusal(f"The fleet {name}", description.get("version"), writer))
+    described = RunManifest.of(description)
     for stored in store.runs():
-        if stored.labels.get(LABEL) == name and stored.manifest.seed == manifest.get("seed"):
+        if stored.labels.get(LABEL) == name and stored.manifest.seed == described.seed:
             return stored
     for key in ("id", "version", "journal"):
-        manifest.pop(key, None)
-    with store.new(str(manifest.get("plan_name") or "cloud-fleet"), manifest) as made:
+        description.pop(key, None)
+    with store.new(described.plan_name or "cloud-fleet", description) as made:
         return made
 
 

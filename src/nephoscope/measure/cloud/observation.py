@@ -32,7 +32,7 @@ ENDS = (EventKind.INTERRUPTED, EventKind.ENDED)
 
 
 @dataclass(slots=True)
-class Observation:
+class RentalObservation:
     """What was seen of one rental last. listed_s, prices_s: seconds since the epoch. per_h: of a
     machine of the spot market, by its name."""
 
@@ -45,7 +45,7 @@ async def observe(
     calls: CloudCalls,
     folder: RentalFolder,
     machines: Mapping[str, Machine],
-    seen: Observation,
+    seen: RentalObservation,
     patience_s: float | None = None,
 ) -> tuple[dict[str, Machine], list[MachineEvent]]:
     """Returns the machines as the cloud lists them now, and what happened since `seen`, which it
@@ -85,7 +85,10 @@ def note_end(folder: RentalFolder, machine: Machine, event: MachineEvent, seen_s
 
 
 async def _price_changes(
-    calls: CloudCalls, folder: RentalFolder, machines: Mapping[str, Machine], seen: Observation
+    calls: CloudCalls,
+    folder: RentalFolder,
+    machines: Mapping[str, Machine],
+    seen: RentalObservation,
 ) -> list[MachineEvent]:
     """Returns the machines whose price on the spot market is another one than before; a price that
     is unknown, or that nobody answers, is no event."""
@@ -147,7 +150,7 @@ def beginning(machine: Machine) -> dict[str, Any]:
 
 
 async def note_interruptions(
-    calls: CloudCalls, folder: RentalFolder, seen: Observation | None
+    calls: CloudCalls, folder: RentalFolder, seen: RentalObservation | None
 ) -> None:
     """Notes which machines of the spot market the cloud took back before their removal.
 
@@ -167,7 +170,7 @@ async def note_interruptions(
     if not spot:
         return
     began_s = min(each["began_s"] for each in known["machines"].values())
-    last = seen or Observation(listed_s=began_s)
+    last = seen or RentalObservation(listed_s=began_s)
     last.prices_s = time.time()
     with contextlib.suppress(CloudError):
         await observe(calls, folder, spot, last, _PATIENCE_S)

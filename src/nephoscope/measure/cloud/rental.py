@@ -37,7 +37,7 @@ from nephoscope.measure.cloud.model import (
     Tags,
 )
 from nephoscope.measure.cloud.observation import (
-    Observation,
+    RentalObservation,
     beginning,
     note_interruptions,
     observe,
@@ -93,7 +93,7 @@ class Rentals:
         self.calls = CloudCalls(provider, patience_s, say)
         self.root = root
         self._held: dict[str, ExitStack] = {}
-        self._seen: dict[str, Observation] = {}
+        self._seen: dict[str, RentalObservation] = {}
         self._quotes: dict[str, Quote] = {}
         self._prices: dict[tuple[str, str], MachinePrices | None] = {}
         self._spot_per_h: dict[tuple[str, str], float | None] = {}
@@ -193,7 +193,7 @@ class Rentals:
             hosts = {name: resource.id for name, resource in rental.machines.items()}
             lives = {name: beginning(machine) for name, machine in rental.machines.items()}
             folder.write({**document, "phase": UP, "hosts": hosts, "machines": lives})
-            self._seen[spec.name] = Observation()
+            self._seen[spec.name] = RentalObservation()
             if not spec.is_kept:
                 self._held[spec.name] = stack.pop_all()
         return rental
@@ -367,7 +367,7 @@ class Rentals:
 
     async def events(self, rental: Rental) -> tuple[Rental, Sequence[MachineEvent]]:
         """Returns the rental as the cloud lists it now, and what happened to it meanwhile."""
-        seen = self._seen.setdefault(rental.name, Observation())
+        seen = self._seen.setdefault(rental.name, RentalObservation())
         folder = RentalFolder(rental.name, self.root)
         machines, happened = await observe(self.calls, folder, rental.machines, seen)
         return replace(rental, machines=machines), happened
