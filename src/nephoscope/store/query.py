@@ -69,6 +69,8 @@ class SeriesPoint(TrialMetric):
 _COLUMNS = ("benchmark", "metric", "target", "factors", "unit", "better")
 _READING = ("value", "count", "at_ns")
 _READ = (*_COLUMNS, *_READING)
+_FEW_ROWS = 4096
+"""Rows up to which texts are numbered in Python."""
 
 Wanted = Callable[[str, str], bool] | None
 """States whether a metric of a benchmark is asked for; None for all of them."""
@@ -223,9 +225,14 @@ def _coded(column: pa.ChunkedArray) -> tuple[list[str], Integers]:
     """Returns the distinct texts of a column, and the number of the text of each row."""
     import pyarrow as pa
 
+    places: dict[str, int] = {}
+    if len(column) <= _FEW_ROWS:
+        # The first use of Arrow's own functions takes 15 MiB of addresses.
+        texts = column.to_pylist()
+        numbers = [places.setdefault(text, len(places)) for text in texts]
+        return list(places), np.array(numbers, dtype=np.int64)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    places: dict[str, int] = {}
     codes = [np.empty(0, dtype=np.int64)]
     for chunk in column.chunks:
         own = np.array(
