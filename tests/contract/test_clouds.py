@@ -98,7 +98,7 @@ def clear(cloud: Provider, case: CloudCase, tags: Tags) -> None:
             (case.region,),
             run=tags.run,
             wanted=lambda one: True,
-            settled_s=0.0,
+            settled_s=lambda: 0.0,
             say=lambda line: None,
             patience_s=120,
         )

@@ -51,6 +51,10 @@ cat > "$root/run/start" <<END
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 cd /
 trap 'exit 0' TERM
+# As cloud-init does at each boot: https://docs.cloud-init.io/en/latest/reference/modules.html
+for hook in /var/lib/cloud/scripts/per-boot/*; do
+  if [ -x "\$hook" ]; then "\$hook"; fi
+done
 if [ $first = yes ] && head -c 2 /run/machine/user-data | grep -q '#!'; then
   cp /run/machine/user-data /root/.user-data
   chmod 700 /root/.user-data

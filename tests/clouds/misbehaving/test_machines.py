@@ -86,12 +86,15 @@ def test_a_machine_lives_from_user_data_to_the_end_of_its_lease(
     assert login.output(f"curl -s -H X-aws-ec2-metadata-token:$({token}) {url}") == one
     assert login.output(f"curl -s -o /dev/null -w %{{http_code}} {url}") == "401"
     assert f"machine {one} is up" in ec2.get_console_output(InstanceId=one)["Output"]
+    left = "read up _ < /proc/uptime; echo $(($(cat /run/nephoscope-lease) - ${up%%.*}))"
+    boot = login.output(user_data.renewal(3600))
     # A reboot keeps the disk and the host key; user data does not run again.
     ec2.reboot_instances(InstanceIds=[one])
     assert login.output("ls /etc/marked").strip() == "/etc/marked"
-    login.output(user_data.renewal(0) + " && echo ok")
-    # The lease of a machine that was rebooted is gone with the script: it is told to end itself.
-    login.run("poweroff")
+    # The lease goes on, and the machine says that this is another boot.
+    assert 3000 < int(login.output(left)) <= 3600
+    assert boot != login.output(user_data.renewal(3600))
+    login.output(user_data.renewal(0))
     until(lambda: states(ec2)[one] == "terminated")
     assert machines.live() == []
     reason = ec2.describe_instances()["Reservations"][0]["Instances"][0]["StateReason"]
@@ -105,6 +108,30 @@ def test_a_lease_that_is_not_renewed_ends_the_machine(machines: Double, client: 
     (one,) = launch(ec2, UserData=script, InstanceInitiatedShutdownBehavior="terminate")
     until(lambda: states(ec2)[one] == "terminated")
     assert machines.live() == []
+
+
+@pytest.mark.parametrize(("record", "least_s", "most_s"), [
+    ("$(($(date +%s) - 1000)) 3000", 1900, 2000),
+    ("$(($(date +%s) - 5000)) 3000", 800, 900),
+    ("$(($(date +%s) + 5000)) 3000", 2900, 3000),
+    ("", 800, 900),
+])  # fmt: skip
+def test_a_lease_goes_on_after_a_boot(
+    tmp_path: Path, record: str, least_s: int, most_s: int
+) -> None:
+    """What is left: by the machine's own clock, with a grace, whole where the clock went back."""
+    script = user_data.script(user_data.MachineKeys.generate(), 3600)
+    hook = script.split("<<'LEASE'\n")[1].split("LEASE\n")[0].split("(\n  trap")[0]
+    for place in ("/run/nephoscope", "/var/lib/nephoscope"):
+        hook = hook.replace(place, f"{tmp_path}{place}")
+        (tmp_path / place[1:]).mkdir(parents=True)
+    (tmp_path / "hook").write_text(hook)
+    (tmp_path / "run/nephoscope").rmdir()
+    lines = [f"echo {record} > {tmp_path}/var/lib/nephoscope/lease" if record else ":",
+             f"sh {tmp_path}/hook", "read up _ < /proc/uptime",
+             f"echo $(($(cat {tmp_path}/run/nephoscope-lease) - ${{up%%.*}}))"]  # fmt: skip
+    done = subprocess.run(["sh", "-c", "\n".join(lines)], capture_output=True, text=True)
+    assert least_s <= int(done.stdout) <= most_s, done.stderr
 
 
 def test_machines_end_with_their_instances_and_reach_each_other(

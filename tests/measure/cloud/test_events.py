@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nephoscope.measure.cloud.events import events_between
+from nephoscope.measure.cloud.events import events_between, reboots_between
 from nephoscope.measure.cloud.model import Kind, Machine, ResourceState, Tags
 
 MACHINE = Machine(
@@ -48,3 +48,8 @@ def test_each_event_is_one_sentence(
     old = {"a": replace(MACHINE, **before)}
     new = {} if after is None else {"a": replace(MACHINE, **after)}
     assert " ".join(map(str, events_between(old, new))) == sentence
+
+
+def test_a_machine_that_says_another_word_was_rebooted() -> None:
+    happened = reboots_between({"a": "1", "b": "1", "d": "1"}, {"a": "1", "b": "2", "c": "3"})
+    assert [str(event) for event in happened] == ["b is up again after a reboot."]

@@ -119,7 +119,30 @@ def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
         file.write('{"at_s": 17')
     (intent,) = kept.intents()
     assert (intent.token, intent.count) == ("t", 2)
-    assert kept.last_create_s() == intent.at_s
+    assert kept.settled_s(20, 120) == intent.at_s + 120
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        ([("create", "a", ""), ("made", "a", "")], 20),
+        ([("create", "a", ""), ("failed", "a", Cause.QUOTA)], 20),
+        ([("create", "a", ""), ("failed", "a", Cause.UNANSWERED)], 120),
+        ([("create", "a", "")], 120),
+        # The first attempt had no answer, whatever became of the second one.
+        ([("create", "a", ""), ("create", "a", ""), ("made", "a", "")], 120),
+        ([("create", "a", ""), ("create", "b", ""), ("made", "a", ""), ("made", "b", "")], 20),
+    ],
+)
+def test_a_call_without_an_answer_may_be_carried_out_late(
+    tmp_path: Path, lines: list[tuple[str, str, str]], seconds: float
+) -> None:
+    kept = folder(tmp_path)
+    assert kept.settled_s(20, 120) is None
+    for what, token, reason in lines:
+        kept.note(what, "machine", "east", token=token, reason=reason)
+    settled_s = kept.settled_s(20, 120)
+    assert settled_s == pytest.approx(time.time() + seconds, abs=2)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +229,7 @@ def test_a_removal_waits_until_a_lagging_list_must_show_everything(tmp_path: Pat
     lagging = ToyCloud(tmp_path / "cloud", lag_s=1.0)
     kept = folder(tmp_path)
     make(CloudCalls(lagging), MachineRequest("east", "small", "plain", TAGS), kept)
-    began = kept.last_create_s()
+    began = kept.settled_s(0.0, 0.0)
     assert began is not None
     swept = asyncio.run(
         sweep(
@@ -214,7 +237,7 @@ def test_a_removal_waits_until_a_lagging_list_must_show_everything(tmp_path: Pat
             ("east",),
             run="run1",
             wanted=lambda one: True,
-            settled_s=began + 1.2,
+            settled_s=lambda: began + 1.2,
             say=lambda line: None,
         )
     )
@@ -243,7 +266,7 @@ def test_what_stays_is_named_with_the_clouds_words(tmp_path: Path, cloud: ToyClo
             ("east", "west"),
             run=None,
             wanted=lambda one: True,
-            settled_s=0.0,
+            settled_s=lambda: 0.0,
             say=lambda line: None,
             patience_s=0.5,
         )

@@ -147,8 +147,7 @@ class Candidates:
 
     async def _measured(self, rentals: Sequence[Rental]) -> list[CandidateMachine]:
         for entry in self._up.values():
-            if self._rentals.provider.traits.user_data:
-                await self._rentals.renew(entry, LEASE_S)
+            await self._rentals.renew(entry, LEASE_S)
         machines = {name: machine for entry in rentals for name, machine in entry.machines.items()}
         hosts = {name: host for entry in rentals for name, host in entry.hosts.items()}
         try:

@@ -138,7 +138,8 @@ class CloudCalls:
 
     async def _made_unanswered(self, kind: Kind, request: Request) -> Sequence[CloudResource]:
         """Returns what a call made whose answer is lost; empty when it made nothing."""
-        until, back_off = time.monotonic() + self.provider.traits.settle_s, BackOff()
+        traits, back_off = self.provider.traits, BackOff()
+        until = time.monotonic() + max(traits.settle_s, traits.late_s)
         while True:
             resources = [
                 resource

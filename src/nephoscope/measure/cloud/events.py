@@ -16,6 +16,7 @@ class EventKind(StrEnum):
     ENDED = "ended"
     STOPPED = "stopped"
     STARTED = "started again"
+    REBOOTED = "up again after a reboot"
     MOVED = "moved to another host"
     RESIZED = "of another type"
     READDRESSED = "at another address"
@@ -69,3 +70,13 @@ def events_between(
         ):
             if was and now and was != now:
                 yield MachineEvent(name, kind, f"{was}, now {now}")
+
+
+def reboots_between(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[MachineEvent]:
+    """Yields the reboots between two renewals, from the words that machines say of their boots.
+
+    No list of a cloud shows a reboot. A machine that did not answer once says nothing of it.
+    """
+    for name, word in after.items():
+        if before.get(name, word) != word:
+            yield MachineEvent(name, EventKind.REBOOTED)

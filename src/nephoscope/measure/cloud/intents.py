@@ -25,6 +25,7 @@ from typing import Any
 
 from nephoscope.core.errors import StoreError, UsageError, words_of
 from nephoscope.core.format_versions import RENTAL
+from nephoscope.measure.cloud.provider import Cause
 
 LINES_READ_BYTES = 64 << 20
 """Longest log that is read; a rental of a thousand machines writes under 1 MB."""
@@ -178,10 +179,22 @@ class RentalFolder:
                 continue
         return read
 
-    def last_create_s(self) -> float | None:
-        """Returns when something was last about to be made; None when nothing was."""
-        times = [intent.at_s for intent in self.intents() if intent.what == "create"]
-        return max(times, default=None)
+    def settled_s(self, settle_s: float, late_s: float) -> float | None:
+        """Returns from when on a listing shows everything that was asked for; None when nothing
+        was. settle_s, late_s: of the cloud's traits; a call without an answer may be late."""
+        settled: list[float] = []
+        intents = self.intents()
+        for number, intent in enumerate(intents):
+            if intent.what != "create":
+                continue
+            following = (later for later in intents[number + 1 :] if later.token == intent.token)
+            answer = next(following, None)
+            is_answered = answer is not None and (
+                answer.what == "made"
+                or (answer.what == "failed" and answer.reason != Cause.UNANSWERED)
+            )
+            settled.append(intent.at_s + (settle_s if is_answered else max(settle_s, late_s)))
+        return max(settled, default=None)
 
     def remove(self) -> None:
         """Removes the folder with the private key; one that is gone is no error."""

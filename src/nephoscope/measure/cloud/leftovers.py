@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from nephoscope.core.errors import UsageError
 from nephoscope.measure.cloud import ended_rentals
@@ -72,7 +73,7 @@ async def sweep_leftovers(
         regions,
         run=scope.run or None,
         wanted=wanted,
-        settled_s=_settled_s(rentals, unused, scope),
+        settled_s=partial(_settled_s, rentals, unused, scope, time.time()),
         say=say,
         patience_s=patience_s,
     )
@@ -132,10 +133,13 @@ def _is_of(folder: RentalFolder, rentals: Rentals) -> bool:
     return known is None or known == asdict(rentals.settings)
 
 
-def _settled_s(rentals: Rentals, unused: Sequence[RentalFolder], scope: SweepScope) -> float:
+def _settled_s(
+    rentals: Rentals, unused: Sequence[RentalFolder], scope: SweepScope, began_s: float
+) -> float:
     """Returns from when on a listing shows everything that was asked for."""
-    settle_s = rentals.provider.traits.settle_s
+    traits = rentals.provider.traits
     if scope.run and not unused:
-        return time.time() + settle_s  # asked for elsewhere, who knows when
-    times = [at for entry in unused if (at := entry.last_create_s()) is not None]
-    return max(times, default=-settle_s) + settle_s
+        # Asked for elsewhere, who knows when.
+        return began_s + max(traits.settle_s, traits.late_s)
+    times = [entry.settled_s(traits.settle_s, traits.late_s) for entry in unused]
+    return max((at for at in times if at is not None), default=0.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.measure.cloud.model import (
@@ -75,8 +75,10 @@ class CloudTraits:
     kinds: of resources that it makes. actions: on machines. markets: of machines. tokens: a call
     with a token that was used before returns what that one made; without it, a call that was not
     answered is looked for in the listing. settle_s: after which the listing shows whatever was
-    made. per_second: calls that may be made a second. user_data: it runs a script when a machine
-    starts. shutdown: what becomes of a machine that powers itself off.
+    made. late_s: how long after it was sent a call may still be carried out whose answer is
+    missing, because the service was overloaded or restarted. per_second: calls that may be made a
+    second. user_data: it runs a script when a machine starts. shutdown: what becomes of a machine
+    that powers itself off.
     """
 
     kinds: frozenset[Kind]
@@ -84,6 +86,7 @@ class CloudTraits:
     markets: tuple[Market, ...] = ("on demand",)
     tokens: bool = False
     settle_s: float = 0.0
+    late_s: float = 0.0
     per_second: float = 5.0
     user_data: bool = True
     shutdown: str = "stopped"
@@ -110,7 +113,9 @@ class CloudSettings:
 class Provider(Protocol):
     """One cloud under one set of credentials. Every method raises CloudError."""
 
-    traits: ClassVar[CloudTraits]
+    @property
+    def traits(self) -> CloudTraits:
+        """Returns what is known of the cloud before it is asked; may change with its answers."""
 
     def account(self) -> Account:
         """Returns whose credentials these are: the first call of `cloud doctor`."""

@@ -303,40 +303,58 @@ class Rentals:
         }
         return replace(rental, machines=machines), happened
 
-    async def renew(self, rental: Rental, lease_s: float) -> None:
-        """Moves the end of the machines' lease, never beyond what was quoted."""
+    async def renew(self, rental: Rental, lease_s: float) -> dict[str, str]:
+        """Moves the end of the machines' lease, never beyond what was quoted.
+
+        Returns for each machine a word that is another one after each boot; machines that do not
+        say it are missing.
+        """
+        if not self.provider.traits.user_data:
+            return {}
         left_s = min(lease_s, rental.expires_s - time.time())
         command = ["sh", "-c", user_data.renewal(max(int(left_s), 0))]
+        boots: dict[str, str] = {}
 
-        async def renewed(record: TargetRecord) -> None:
+        async def renewed(name: str, record: TargetRecord) -> None:
             target = record.make()
             try:
                 await target.open()
-                await target.command(command)
+                ended = await target.command(command)
             finally:
                 await target.close()
+            if ended.returncode != 0:
+                words = ended.stderr_tail.strip() or ended.why or f"status {ended.returncode}"
+                raise RunFailed(f"{name} did not renew its lease: {words}.")
+            if word := ended.stdout.decode("ascii", "replace").strip():
+                boots[name] = word
 
-        await together(*(renewed(record) for record in rental.hosts.values()))
+        await together(*(renewed(name, record) for name, record in rental.hosts.items()))
+        return boots
 
     async def keep(self, rental: Rental) -> None:
         """Leaves a rental up when this process ends, until the time for which it was quoted."""
-        if self.provider.traits.user_data:
-            await self.renew(rental, rental.expires_s - time.time())
+        await self.renew(rental, rental.expires_s - time.time())
         folder = RentalFolder(rental.name, self.root)
         folder.write({**folder.read(), "is_kept": True})
         self._held.pop(rental.name, ExitStack()).close()
 
     async def _sweep(self, folder: RentalFolder, say: Say) -> Swept:
         known = folder.read()
-        began = folder.last_create_s()
         # Without a folder here it may be anywhere; with one, where something was asked for.
         creates = [intent for intent in folder.intents() if intent.what == "create"]
         regions: Iterable[str] = {intent.region for intent in creates}
         if not known:
             regions = await self.calls.repeat(self.provider.regions)
-        if began is None and not folder.path.exists():
-            began = time.time()  # It was asked for elsewhere, who knows when.
-        settled_s = 0.0 if began is None else began + self.provider.traits.settle_s
+        is_here, began_s = folder.path.exists(), time.time()
+
+        def settled_s() -> float:
+            traits = self.provider.traits
+            at_s = folder.settled_s(traits.settle_s, traits.late_s)
+            if at_s is None and not is_here:
+                # It was asked for elsewhere, who knows when.
+                return began_s + max(traits.settle_s, traits.late_s)
+            return at_s or 0.0
+
         return await sweep(
             self.calls,
             regions,

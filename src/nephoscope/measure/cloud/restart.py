@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 
 from nephoscope.core.errors import RunFailed, UsageError
-from nephoscope.measure.cloud import user_data
 from nephoscope.measure.cloud.calls import BackOff
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.launch import Following
@@ -56,19 +55,15 @@ async def restart(
         )
     (launched,) = made
     host = launched.target.model_copy(update={"name": name})
-    if provider.traits.user_data and contact:
-        target = host.make()
-        try:
-            await target.open()
-            await target.command(["sh", "-c", user_data.lease(int(lease_s))])
-        finally:
-            await target.close()
-    return replace(
+    again = replace(
         rental,
         machines={name: launched.machine},
         hosts={name: host},
         times={name: launched.times},
     )
+    if contact:
+        await rentals.renew(again, lease_s)
+    return again
 
 
 async def _until(

@@ -65,14 +65,15 @@ async def sweep(
     *,
     run: str | None,
     wanted: Callable[[CloudResource], bool],
-    settled_s: float,
+    settled_s: Callable[[], float],
     say: Say,
     patience_s: float = PATIENCE_S,
 ) -> Swept:
     """Removes every resource in some regions that is `wanted` gone, and waits until it is.
 
     run: only of that rental. settled_s: seconds since the epoch from which on a listing shows
-    everything that was asked for before. Raises nothing for what stays: it is in the result.
+    everything that was asked for before, asked after each listing, from which a provider may learn
+    how late that is. Raises nothing for what stays: it is in the result.
     """
     parts = [
         _Region(calls, region, run, wanted, settled_s, say).clear(patience_s) for region in regions
@@ -93,7 +94,7 @@ class _Region:
         region: str,
         run: str | None,
         wanted: Callable[[CloudResource], bool],
-        settled_s: float,
+        settled_s: Callable[[], float],
         say: Say,
     ) -> None:
         self._calls, self._region, self._run = calls, region, run
@@ -118,7 +119,7 @@ class _Region:
             failed = 0
             left = [resource for resource in resources if self._wanted(resource)]
             spared = [resource for resource in resources if resource not in left]
-            if not left and listed_s >= self._settled_s:
+            if not left and listed_s >= self._settled_s():
                 return self._result((), spared)
             if time.monotonic() >= until:
                 return self._result(left, spared)
@@ -126,7 +127,7 @@ class _Region:
                 before, back_off = len(left), BackOff()
             await self._remove(left)
             if not left:
-                until = max(until, time.monotonic() + self._settled_s - time.time())
+                until = max(until, time.monotonic() + self._settled_s() - time.time())
             await back_off.wait(until)
 
     async def _remove(self, left: Sequence[CloudResource]) -> None:

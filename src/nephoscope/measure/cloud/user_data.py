@@ -2,11 +2,13 @@
 
 The controller makes the host key, so that it is known before the first login. The machine powers
 itself off when its lease ends; the controller moves the end as long as it lives. The end is a value
-of the machine's own uptime: no clock has to agree with another.
+of the machine's own uptime, and over a boot what its own clock says has passed: no clock has to
+agree with another. A clock that went back makes the lease begin anew.
 """
 
 from __future__ import annotations
 
+import os.path
 from dataclasses import dataclass
 from string import Template
 
@@ -15,9 +17,37 @@ import asyncssh
 LEASE_FILE = "/run/nephoscope-lease"
 """Uptime in whole seconds at which the machine powers itself off."""
 
+_BOOT_FILE = "/run/nephoscope-boot"
+"""A word that is another one after each boot."""
+
+_RECORD = "/var/lib/nephoscope/lease"
+"""What outlives a boot: the machine's own time in seconds, and how long the lease was then."""
+
+_LEASE_SCRIPT = "/run/nephoscope-lease.sh"
+
+_HOOK = "/var/lib/cloud/scripts/per-boot/nephoscope-lease"
+"""A copy of the script; cloud-init runs what is in this folder at each boot."""
+
+_GRACE_S = 900
+"""How long a machine lives at least after a later boot, so that its controller can renew."""
+
 _LEASE = """umask 077
+cat > $script <<'LEASE'
+#!/bin/sh
+# Written by nephoscope. Powers the machine off when its lease ends; run at each boot.
+# $$1: seconds of a new lease; without it, what is left of the one before the boot.
+umask 077
 read up rest < /proc/uptime
-echo $$(($${up%%.*} + $lease_s)) > $lease_file
+now=$$(date +%s)
+left=$${1:-}
+if [ -z "$$left" ]; then
+  read written left < $record || { written=$$now; left=$grace_s; }
+  [ "$$now" -lt "$$written" ] || left=$$((left - now + written))
+  [ "$$left" -ge $grace_s ] || left=$grace_s
+fi
+echo "$$now $$left" > $record
+echo $$(($${up%%.*} + left)) > $lease_file
+cat /proc/sys/kernel/random/uuid > $boot_file
 (
   trap '' HUP
   while :; do
@@ -30,11 +60,15 @@ echo $$(($${up%%.*} + $lease_s)) > $lease_file
     fi
   done
 ) < /dev/null > /dev/null 2>&1 &
+LEASE
+mkdir -p $record_folder
+sh $script $lease_s
+mkdir -p $hook_folder && cp $script $hook && chmod 700 $hook
 """
 
 _SCRIPT = Template(
     """#!/bin/sh
-# Written by nephoscope. The machine ends when $lease_file, an uptime in seconds, has passed.
+# Written by nephoscope. The machine ends when the uptime in $lease_file has passed.
 """
     + _LEASE
     + """mkdir -p /etc/ssh /root/.ssh
@@ -79,9 +113,17 @@ class MachineKeys:
 
 
 def script(keys: MachineKeys, lease_s: int) -> str:
-    """Returns the script. It needs a POSIX shell and nothing else of the image."""
+    """Returns the script. It needs a POSIX shell and nothing else of the image; the lease goes on
+    after a boot where the image has cloud-init, else with the next renewal."""
     return _SCRIPT.substitute(
         lease_file=LEASE_FILE,
+        boot_file=_BOOT_FILE,
+        record=_RECORD,
+        record_folder=os.path.dirname(_RECORD),
+        script=_LEASE_SCRIPT,
+        hook=_HOOK,
+        hook_folder=os.path.dirname(_HOOK),
+        grace_s=_GRACE_S,
         lease_s=lease_s,
         host_key=keys.host_private,
         host_key_public=keys.host_public,
@@ -89,15 +131,15 @@ def script(keys: MachineKeys, lease_s: int) -> str:
     )
 
 
-def lease(lease_s: int) -> str:
-    """Returns the shell commands that begin a lease on a machine that was stopped and started: its
-    script does not run again."""
-    return Template(_LEASE).substitute(lease_file=LEASE_FILE, lease_s=lease_s)
-
-
 def renewal(lease_s: int) -> str:
-    """Returns the shell command that moves the end of the lease to so many seconds from now."""
+    """Returns the shell command that moves the end of the lease to so many seconds from now.
+
+    It prints a word that is another one after each boot; nothing where there is none.
+    """
     return (
-        f"read up rest < /proc/uptime && echo $((${{up%%.*}} + {lease_s})) > {LEASE_FILE}.new "
-        f"&& mv {LEASE_FILE}.new {LEASE_FILE}"
+        f"umask 077; [ -e {LEASE_FILE} ] || [ ! -e {_HOOK} ] || sh {_HOOK}; "
+        f'[ ! -e {_RECORD} ] || echo "$(date +%s) {lease_s}" > {_RECORD}; '
+        f"read up rest < /proc/uptime && "
+        f"echo $((${{up%%.*}} + {lease_s})) > {LEASE_FILE}.new "
+        f"&& mv {LEASE_FILE}.new {LEASE_FILE} && {{ cat {_BOOT_FILE} 2>/dev/null || :; }}"
     )

@@ -8,7 +8,8 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -23,9 +24,10 @@ from nephoscope.core.errors import (
 )
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import together
+from nephoscope.measure.cloud.events import reboots_between
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.launch import Shortfall
-from nephoscope.measure.cloud.model import Machine
+from nephoscope.measure.cloud.model import Machine, ResourceState
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers import open_provider
 from nephoscope.measure.cloud.rental import Rental, Rentals
@@ -45,6 +47,12 @@ from nephoscope.store import StoredRun
 LEASE_S = 3600.0
 """How long machines live without a sign of the controller; renewed between trials."""
 
+RENEWAL_S = 300.0
+"""How often the machines are asked to renew their lease, and whether they were rebooted."""
+
+LAST_RENEWAL_S = 10.0
+"""How long the last question of a run waits for its answer."""
+
 EVENTS_S = 60.0
 """How often the cloud is asked what happened to the machines."""
 
@@ -59,6 +67,7 @@ class _Rented:
     rental: Rental
     renewed_s: float
     events_s: float
+    boots: dict[str, str] = field(default_factory=dict)
 
 
 class RentedEnvironment(Environment):
@@ -158,7 +167,9 @@ class RentedEnvironment(Environment):
         hosts = plural(len(spec.groups), "machine")
         self._say(f"Renting {hosts} of {rentals.settings.provider} as {spec.name}.")
         rental = await rentals.create(spec, say=self._say)
-        self._rented.append(_Rented(rentals, spec, rental, time.monotonic(), time.monotonic()))
+        rented = _Rented(rentals, spec, rental, time.monotonic(), time.monotonic())
+        self._rented.append(rented)
+        await self._renew_lease(rented)
         for name, seconds in rental.boot_s.items():
             self._say(f"{name}: first login {seconds:.1f} s after the call.")
         self.shortfalls += rental.shortfalls
@@ -180,13 +191,21 @@ class RentedEnvironment(Environment):
         for rented in self._rented:
             if time.monotonic() - rented.events_s > EVENTS_S:
                 await self._report_events(rented)
-            if time.monotonic() - rented.renewed_s > LEASE_S / 4:
-                try:
-                    await rented.rentals.renew(rented.rental, LEASE_S)
-                    rented.renewed_s = time.monotonic()
-                except NephoscopeError as error:
-                    self._say(f"The lease of {rented.rental.name} was not renewed: {error}")
+            if time.monotonic() - rented.renewed_s > RENEWAL_S:
+                await self._renew_lease(rented)
         return await super().apply(conditions)
+
+    async def _renew_lease(self, rented: _Rented) -> None:
+        """Renews the lease, and says which machines were rebooted since the last time."""
+        rented.renewed_s = time.monotonic()
+        try:
+            boots = await rented.rentals.renew(rented.rental, LEASE_S)
+        except NephoscopeError as error:
+            self._say(f"The lease of {rented.rental.name} was not renewed: {error}")
+            return
+        for event in reboots_between(rented.boots, boots):
+            self._say(str(event))
+        rented.boots |= boots
 
     async def renew(
         self, host: str, level: str, conditions: Mapping[str, Any] | None = None
@@ -230,10 +249,18 @@ class RentedEnvironment(Environment):
         for event in events:
             self._say(str(event))
 
+    async def _report_last(self, rented: _Rented) -> None:
+        await self._report_events(rented)
+        machines = rented.rental.machines.values()
+        if all(machine.state is ResourceState.READY for machine in machines):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_RENEWAL_S):
+                    await self._renew_lease(rented)
+
     async def down(self) -> None:
         """See `Environment.down`: until a listing confirms that nothing is left."""
         rented, self._rented = self._rented, []
-        await together(*(self._report_events(rental) for rental in rented))
+        await together(*(self._report_last(rental) for rental in rented))
         # Whatever becomes of one cloud, the others are cleared.
         ended = await asyncio.gather(
             *(rental.rentals.remove(rental.rental.name) for rental in rented),

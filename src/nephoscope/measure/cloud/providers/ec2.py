@@ -8,7 +8,7 @@ its name, or by the name of the key pair of a machine.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -59,7 +59,7 @@ def open(settings: CloudSettings) -> Ec2:
 class Ec2(Ec2Calls):
     """One account of EC2, or of a cloud with its interface."""
 
-    traits: ClassVar[CloudTraits] = CloudTraits(
+    traits: CloudTraits = CloudTraits(
         kinds=frozenset(Kind),
         actions=frozenset(Action),
         markets=("on demand", "spot"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -17,6 +18,7 @@ from nephoscope.measure.cloud.provider import (
     Cause,
     CloudError,
     CloudSettings,
+    CloudTraits,
 )
 from nephoscope.measure.cloud.providers.ec2_errors import action_of, translating
 
@@ -26,8 +28,14 @@ _DESCRIPTIONS = loaders.create_loader()
 """Descriptions of the services, read once: EC2's takes a third of a second."""
 
 
+OLDER_LATE_S = 120.0
+"""`late_s` of older clouds, as of OpenStack's own interface."""
+
+
 class Ec2Calls:
     """One account of EC2, or of a cloud with its interface."""
+
+    traits: CloudTraits
 
     def __init__(self, settings: CloudSettings) -> None:
         self._endpoint = settings.endpoint or None
@@ -91,6 +99,8 @@ class Ec2Calls:
                 if error.cause not in (Cause.REFUSED, Cause.UNKNOWN):
                     raise
                 self._tags_at_creation = False
+                # Its services are those of a private cloud, in which a call may wait in a queue.
+                self.traits = replace(self.traits, late_s=OLDER_LATE_S)
             else:
                 self._tags_at_creation = True
         return self._tags_at_creation

@@ -104,6 +104,8 @@ class OpenStack:
         is_public=False,
         # A request whose client has gone may still wait for a worker of nova's API.
         settle_s=20.0,
+        # Seen on a loaded cloud: servers of a client that was gone, after 20 s without any.
+        late_s=120.0,
     )
 
     def __init__(self, settings: CloudSettings) -> None:
