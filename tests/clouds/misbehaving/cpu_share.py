@@ -26,10 +26,18 @@ def limit(name: str, pid: int, cpus: float) -> Path | None:
             group.mkdir()
             (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
             (group / "cpu.cfs_quota_us").write_text(quota)
-        (group / "cgroup.procs").write_text(str(pid))
+        move(group, pid)
     except OSError:
         return None
     return group
+
+
+def move(group: Path, pid: int) -> None:
+    """Moves the process of a machine into a group. Its first process, which waits for its network,
+    may be a child by now."""
+    (group / "cgroup.procs").write_text(str(pid))
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        (group / "cgroup.procs").write_text(child)
 
 
 def release(group: Path | None) -> None:
@@ -59,7 +67,7 @@ class CreditBucket:
     ) -> None:
         accounts = _accounts(group)
         accounts.mkdir(exist_ok=True)
-        (accounts / "cgroup.procs").write_text(str(pid))
+        move(accounts, pid)
         self._group, self._size, self._left = group, credit, credit
         self._burst, self._baseline = burst, baseline
         self._ended = threading.Event()

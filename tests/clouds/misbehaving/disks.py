@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .cloud import Cloud, Resource
+from .cpu_share import move
 
 GROUPS = Path("/sys/fs/cgroup/blkio")
 OWN_DISK_MIB = 192
@@ -80,10 +81,7 @@ class Disks:
         """Before the machine boots; with an own disk, and what is attached already."""
         group = GROUPS / folder.parent.name / instance
         group.mkdir(parents=True, exist_ok=True)
-        (group / "cgroup.procs").write_text(str(pid))
-        # Its first process, which waits for its network, may be a child by now.
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            (group / "cgroup.procs").write_text(child)
+        move(group, pid)
         self._groups[instance] = group
         own = self._file(instance)
         if not own.exists():
