@@ -187,7 +187,7 @@ def sources() -> str:
     return "\n".join(path.read_text() for path in paths)
 
 
-@pytest.mark.parametrize(("kib", "code"), [(300_000, 3), (800_000, 0)])
+@pytest.mark.parametrize(("kib", "code"), [(300_000, 3), (700_000, 0)])
 def test_a_limit_on_memory_ends_in_a_report_or_a_sentence(
     kib: int, code: int, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import io
 import itertools
@@ -179,10 +180,20 @@ def refuse_libraries_without_memory() -> None:
     """Makes the import of numerical libraries a MemoryError where they would end the process.
 
     They reserve memory for each CPU; under a small `ulimit -v` that ends the process or crashes it.
+    Under any such limit the C library has one arena for all threads instead of 64 MiB of addresses
+    for each.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if allowed != resource.RLIM_INFINITY and allowed < MEMORY_MIN:
+    if allowed == resource.RLIM_INFINITY:
+        return
+    with contextlib.suppress(OSError, AttributeError):  # Not every C library has it.
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+    if allowed < MEMORY_MIN:
         sys.addaudithook(_refuse_library)
+
+
+_ARENA_MAX = -8
+"""M_ARENA_MAX of glibc's malloc.h."""
 
 
 def _refuse_library(event: str, details: tuple[Any, ...]) -> None:
