@@ -25,6 +25,7 @@ from nephoscope.features.history.feature import HISTORY
 from nephoscope.features.isolation.feature import ISOLATION
 from nephoscope.features.load.feature import GENERATOR, LOAD
 from nephoscope.features.machine.feature import BENCHMARKS, LIMITS, MACHINE, PROPERTIES
+from nephoscope.features.market.feature import MARKET
 from nephoscope.features.network.feature import NETWORK
 from nephoscope.features.platforms.feature import BOOTS, SYSTEM_CALLS
 from nephoscope.features.pricing.feature import PRICING
@@ -67,6 +68,7 @@ FEATURES: tuple[Feature, ...] = (
     TRAFFIC,
     COST,
     PRICING,
+    MARKET,
     ADVISE,
     COMPARISON,
     RANK,

@@ -100,6 +100,12 @@ WATCH = FormatVersion(
     "`version` of `watch.json`",
     converted_in="features.watch.folder",
 )
+MARKET = FormatVersion(
+    "market",
+    "catalogue of server types",
+    "`market/catalogue.parquet`, `market/prices.json`",
+    "`version` of the metadata",
+)
 DOCUMENT = FormatVersion(
     "document",
     "JSON document",
@@ -183,6 +189,7 @@ FORMATS: Sequence[FormatVersion] = (
     RUN_LIST,
     OBJECT_STORE,
     WATCH,
+    MARKET,
     DOCUMENT,
     CAPACITY,
     EVIDENCE,

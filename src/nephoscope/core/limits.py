@@ -79,3 +79,15 @@ SLA_PERIODS = 10_000
 
 SLA_EVENTS = 200_000_000
 """Events of service levels that are judged together."""
+
+MARKET_TYPES = 50_000
+"""Server types of a folder of published measurements."""
+
+MARKET_TYPE_FILES = 5_000
+"""Files of one of them."""
+
+MARKET_FILE_BYTES = 8 << 20
+"""Bytes of one of its files that is read: 8 MiB."""
+
+MARKET_FIGURES = 20_000
+"""Figures of one server type."""

@@ -193,6 +193,7 @@ SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
     "per_s": ((1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1, "/s")),
     "ratio": ((0.01, "%"),),
     "cpus": ((1, "CPUs"),),
+    "tokens_per_s": ((1, "tokens/s"),),
     "count": ((1, ""),),
     "none": ((1, ""),),
 }

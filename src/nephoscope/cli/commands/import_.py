@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from nephoscope.cli.kit import measuring, metric_table, options, output
-from nephoscope.cli.kit.command import Excluded, command
+from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import argument, flag
 from nephoscope.core.errors import UsageError
@@ -41,11 +41,21 @@ class _ImportArguments:
     repetitions: bool = flag(
         "--repetitions", "Count each file as one repetition: runs one after the other."
     )
+    prices: tuple[Path, ...] = options.repeated(
+        "--prices", options.PATH, "Price list of server types, stored with a folder of them."
+    )
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
 
-@command(cls=_Command, prints=RESULT, requests=Excluded("stores a run"))
+@command(
+    cls=_Command,
+    prints={
+        "": RESULT,
+        "DIR": Document("market_import", ".features.market.import_records:MarketImport"),
+    },
+    requests=Excluded("stores a run"),
+)
 def import_(args: _ImportArguments) -> int:
     """Import results from other tools.
 
@@ -54,9 +64,20 @@ def import_(args: _ImportArguments) -> int:
     at the same time are summed, and others are repetitions. The imported run is stored, analysed
     and printed like a measured run; what the files do not contain, and records that cannot be
     used, are stated.
+
+    A directory is a clone of SpareCores/sc-inspector-data: its server types are stored for
+    `nephoscope market`. An import that was interrupted goes on from there.
     """
     from nephoscope.store import Store
     from nephoscope.store.imports import Arrangement, import_files
+
+    if any(path.is_dir() for path in args.files):
+        return _import_types(args)
+    if args.prices:
+        raise UsageError(
+            "--prices is stored with the server types of a directory.",
+            "Name a clone of SpareCores/sc-inspector-data, or use `nephoscope market --prices`.",
+        )
 
     if args.parallel and args.repetitions:
         raise UsageError(
@@ -78,3 +99,18 @@ def import_(args: _ImportArguments) -> int:
         note=output.warn,
     )
     return measuring.present(run, as_json=args.as_json, text_of=metric_table.table)
+
+
+def _import_types(args: _ImportArguments) -> int:
+    from nephoscope.cli.kit.section_output import present
+    from nephoscope.features.market.import_types import import_types
+    from nephoscope.features.market.import_section import import_section
+    from nephoscope.store import Store
+
+    if len(args.files) > 1 or args.where or args.parallel or args.repetitions:
+        raise UsageError(
+            "A directory of server types is imported alone and as a whole.",
+            "Omit the other files, --where, --parallel and --repetitions.",
+        )
+    record = import_types(args.files[0], args.prices, Store(args.store).path, output.log)
+    return present(record, import_section(record), as_json=args.as_json)

@@ -1,0 +1,15 @@
+"""Server types by the price of a unit of work, launch times, and spread behind one CPU model."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+MARKET = Feature(
+    "market",
+    needs=("cost",),
+    commands=(
+        ".features.market.command:market",
+        # ".features.market.launch_command:launch_times",
+        # ".features.market.lottery_command:cpu_lottery",
+    ),
+)
