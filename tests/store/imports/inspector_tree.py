@@ -74,7 +74,9 @@ def content(made: MadeType) -> dict[str, str]:
         "compression_text/stdout": json.dumps(
             {
                 "zstd": {"1": [_compressed(n, speed) for n in sorted({1, cpus})]},
-                "zpaq": {"1": [{"threads": 1, "ratio": None, "compress": None, "decompress": None}]},
+                "zpaq": {
+                    "1": [{"threads": 1, "ratio": None, "compress": None, "decompress": None}]
+                },
             }
         ),
         "redis/stdout": _redis(made),
@@ -177,7 +179,8 @@ def _llama(prompt: int, generated: int, rate: float) -> Mapping[str, Any]:
 def _vllm(speed: float) -> str:
     line = {"model": "smol-135m", "workload": "chat"}
     rows = [
-        line | {"strategy": strategy, "measurement": what, "percentile": "mean", "score": x, "unit": u}
+        line
+        | {"strategy": strategy, "measurement": what, "percentile": "mean", "score": x, "unit": u}
         for strategy, what, x, u in (
             ("synchronous", "ttft", 13.5, "ms"),
             ("throughput", "output_tokens", 3 * speed, "tok/s"),

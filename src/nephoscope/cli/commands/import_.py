@@ -103,8 +103,8 @@ def import_(args: _ImportArguments) -> int:
 
 def _import_types(args: _ImportArguments) -> int:
     from nephoscope.cli.kit.section_output import present
-    from nephoscope.features.market.import_types import import_types
     from nephoscope.features.market.import_section import import_section
+    from nephoscope.features.market.import_types import import_types
     from nephoscope.store import Store
 
     if len(args.files) > 1 or args.where or args.parallel or args.repetitions:

@@ -80,7 +80,9 @@ class _MarketArguments:
     currency: str = option(
         "--currency", "CODE", "Currency of the prices [default: the most frequent].", default=""
     )
-    every_region: bool = flag("--every-region", "Show each region, not only the cheapest of a type.")
+    every_region: bool = flag(
+        "--every-region", "Show each region, not only the cheapest of a type."
+    )
     prices: Sequence[Path] = repeated(
         "--prices", options.PATH, "Price list to use instead of the imported prices.", is_local=True
     )

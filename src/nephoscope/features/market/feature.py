@@ -9,7 +9,7 @@ MARKET = Feature(
     needs=("cost",),
     commands=(
         ".features.market.command:market",
-        # ".features.market.launch_command:launch_times",
-        # ".features.market.lottery_command:cpu_lottery",
+        ".features.market.launch_command:launch_times",
+        ".features.market.spread_command:cpu_spread",
     ),
 )

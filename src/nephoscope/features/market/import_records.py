@@ -11,10 +11,10 @@ class MarketImport:
     """What an import of server types did.
 
     read, unchanged: types that were read, and that were stored already; resumed: of the latter,
-    those of an import that had not ended. files: of the types that were read; files_read: of them,
-    those that state facts or figures that the store has. without_value: figures that are null or 0.
+    those of an import that had not ended. files: of the types that were read; files_read: those
+    that state facts or figures. without_value: figures that are null or 0.
     failed_tasks: tasks that ended with an error. left_out: the first files that cannot be used,
-    left_out_count: all. not_read: task -> files that no reader is for. prices: of server types, None
+    left_out_count: all. not_read: task -> files that no reader is for. prices: of types, None
     without --prices. stored_*: what the store has now. lacks: what the figures lack.
     """
 

@@ -23,7 +23,7 @@ def import_section(record: MarketImport) -> Section:
 
 
 def _notes(record: MarketImport) -> Iterator[str]:
-    took = units.format_duration(record.elapsed_s)
+    took = units.format_value(1e9 * record.elapsed_s, "ns")
     if record.read:
         yield (
             f"{wording.plural(record.read, 'type')} read in {took}: {record.files_read:,} of "
@@ -49,11 +49,15 @@ def _notes(record: MarketImport) -> Iterator[str]:
     if record.not_read:
         tasks = ", ".join(f"{task} ({count:,})" for task, count in record.not_read.items())
         yield f"Files of tasks that are not known: {tasks}."
+    yield from _prices(record)
+
+
+def _prices(record: MarketImport) -> Iterator[str]:
     if record.prices is not None:
         yield (
             f"{record.prices:,} prices are stored; {record.prices_matched:,} server types have one."
         )
-        for reason, count in (record.prices_left_out or {}).items():
-            yield f"Prices not used: {wording.plural(count, 'row')} {reason}."
+        for reason, rows in (record.prices_left_out or {}).items():
+            yield f"Prices not used: {wording.plural(rows, 'row')} {reason}."
     elif record.stored_types:
         yield "`nephoscope market --work redis` shows them by price; --prices FILE adds prices."

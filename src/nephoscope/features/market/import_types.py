@@ -15,7 +15,7 @@ from nephoscope.store.market.catalogue import MarketCatalogue
 def import_types(
     folder: Path, price_files: Sequence[Path], store: Path, note: Progress
 ) -> MarketImport:
-    """Returns what was imported. Prices are read first, so that a wrong price list costs no time."""
+    """Returns what was imported. Prices come first: a wrong list costs no time."""
     listed = prices.read_files(price_files) if price_files else None
     result = asdict(import_tree(folder, store, note=note))
     result["left_out"] = tuple(result["left_out"])

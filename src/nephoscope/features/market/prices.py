@@ -1,4 +1,4 @@
-"""Prices of server types: price books, FOCUS bills, published price lists, and Spare Cores' database.
+"""Prices of server types: price books, FOCUS bills, published lists, Spare Cores' database.
 
 What an import reads is stored in STORE/market/prices.json.
 """
@@ -97,7 +97,7 @@ def _of_offers(
         provider, slash, rest = offer.name.partition("/")
         region, _, kind = rest.rpartition("/") if slash else ("", "", offer.name)
         name = provider.lower() if slash else ""
-        on_demand, spot = (offer.price_or_none(each) for each in ("on_demand", "spot"))  # type: ignore[arg-type]
+        on_demand, spot = (offer.price_or_none(each) for each in ("on_demand", "spot"))
         if on_demand is None and spot is None:
             result.left_out["under a commitment only"] += 1
             continue
@@ -144,7 +144,9 @@ def _of_database(file: Path) -> PriceList:
 
 def _database_rows(database: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
     regions = {row[1] for row in database.execute("PRAGMA table_info(region)")}
-    region = "COALESCE(r.api_reference, p.region_id)" if "api_reference" in regions else "p.region_id"
+    region = (
+        "COALESCE(r.api_reference, p.region_id)" if "api_reference" in regions else "p.region_id"
+    )
     join = (
         " LEFT JOIN region r ON r.vendor_id = p.vendor_id AND r.region_id = p.region_id"
         if "api_reference" in regions

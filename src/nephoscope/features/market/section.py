@@ -69,8 +69,8 @@ def _table(market: MarketTable) -> Table:
     def money(value: float | None) -> str | None:
         return None if value is None else amount(value, "").strip()
 
-    shown = len(market.rows)
-    caption = f"The first {shown:,} of {market.rows_in_all:,}:" if shown < market.rows_in_all else ""
+    printed, every = len(market.rows), market.rows_in_all
+    caption = f"The first {printed:,} of {every:,}:" if printed < every else ""
     return table(
         market.rows,
         text("type", lambda row: f"{row.provider}/{row.type}"),
@@ -105,7 +105,9 @@ def _scatter(market: MarketTable) -> Chart:
         data[-1]["line"] = {"shape": "hv", "width": 1, "color": palette.style(1)[0]}
     prices = [row.price_per_h or 0.0 for row in priced]
     rates = [row.performance for row in priced]
-    x = figures.axis_of(figures.Axis(f"price of an hour, {market.currency}", "none", log=True), prices)
+    x = figures.axis_of(
+        figures.Axis(f"price of an hour, {market.currency}", "none", log=True), prices
+    )
     unit = market.unit if market.unit in ("per_s", "bytes_per_s") else "none"
     y = figures.axis_of(figures.Axis(market.title, unit, log=True), rates)
     behind = table(

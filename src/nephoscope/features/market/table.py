@@ -62,12 +62,18 @@ def build(catalogue: MarketCatalogue, prices: PriceList, request: MarketRequest)
     """Returns the table. UsageError for a name that nothing has."""
     metrics = catalogue.metadata.metrics
     shares = parse_shares(request.works, metrics)
-    shown = [work_of(name, metrics, "--metric") for name in request.metrics]
+    further_works = [work_of(name, metrics, "--metric") for name in request.metrics]
     least = {work_of(name, metrics, "--minimum"): rate for name, rate in request.minimum.items()}
-    used = {share.work.metric for share in shares} | {work.metric for work in (*shown, *least)}
+    used = {share.work.metric for share in shares} | {
+        work.metric for work in (*further_works, *least)
+    }
     figures = {name: each.tolist() for name, each in catalogue.values(used).items()}
     _check_names(catalogue.types, request)
     currency, offers, notes = _offers_by_type(prices, request)
+    notes = [
+        *dict.fromkeys(share.work.condition for share in shares if share.work.condition),
+        *notes,
+    ]
     left_out: Counter[str] = Counter()
     conditions = list(_conditions(request))
     rows: list[MarketRow] = []
@@ -87,14 +93,14 @@ def build(catalogue: MarketCatalogue, prices: PriceList, request: MarketRequest)
             continue
         priced = list(_priced(server, offers, request, left_out)) if offers else [(None, "", "")]
         rate = figures[shares[0].work.metric][index] if len(shares) == 1 else per_h
-        further = {work.name: _finite(figures[work.metric][index]) for work in shown}
+        further = {work.name: _finite(figures[work.metric][index]) for work in further_works}
         rows += [_row(server, price, rate, per_h, further) for price in priced]
     rows.sort(key=lambda row: (_cost(row), -row.performance, row.provider, row.type, row.region))
     rows = _with_front(rows)
     if nearly:
         notes.append(
-            f"{nearly:,} types have 90 % or more of the memory, as sizes in GB have in GiB: a lower "
-            "--memory includes them."
+            f"{nearly:,} types have 90 % or more of the memory, as sizes in GB have in GiB: a "
+            "lower --memory includes them."
         )
     return MarketTable(
         title_of(shares),
@@ -106,7 +112,7 @@ def build(catalogue: MarketCatalogue, prices: PriceList, request: MarketRequest)
         len(rows),
         len(catalogue.types),
         dict(left_out.most_common()),
-        {work.name: metrics[work.metric].unit for work in shown},
+        {work.name: metrics[work.metric].unit for work in further_works},
         _sources(catalogue, rows, prices),
         LACKS,
         tuple(notes),

@@ -1,4 +1,4 @@
-"""The measurements of Spare Cores as a folder: data/PROVIDER/TYPE/TASK/FILE, as its repository has it.
+"""The measurements of Spare Cores as its repository has them: data/PROVIDER/TYPE/TASK/FILE.
 
 Read type by type. After each batch a part is written, so that a killed import goes on from there;
 types whose files did not change since are not read again.
@@ -44,7 +44,7 @@ class TreeImport:
     which did not end had read.
 
     files, files_read: of the types that were read. left_out: 'file: reason', the first ones.
-    left_out_count: of all. not_read: task -> files. stored: types, figures and launches of the store.
+    left_out_count: of all. not_read: task -> files. stored: types, figures, launches of the store.
     """
 
     root: str
@@ -104,7 +104,7 @@ def import_tree(
     root = find_root(path)
     if root is None:
         raise UsageError(
-            f"{path}: this directory has no PROVIDER/TYPE/TASK/stdout of Spare Cores' measurements.",
+            f"{path}: this directory has no PROVIDER/TYPE/TASK/stdout of Spare Cores.",
             "Name a clone of SpareCores/sc-inspector-data, or a result file of another tool.",
         )
     name = str(root.resolve())
@@ -158,8 +158,8 @@ def _folders(root: Path) -> Iterator[TypeFolder]:
 
 
 def _stored(folder: Path, root: str) -> dict[tuple[str, str], tuple[str, bool]]:
-    """Returns the digest of each type of a folder that is stored already, and whether it is in a part
-    of an import that did not end."""
+    """Returns the digest of each type of a folder that is stored already, and whether it is in a
+    part of an import that did not end."""
     done: dict[tuple[str, str], tuple[str, bool]] = {}
     complete = folder / "catalogue.parquet"
     for path in [*([complete] if complete.is_file() else []), *catalogue.parts_of(folder)]:

@@ -47,7 +47,7 @@ def _objects(task: TaskFolder, out: FigureCollector) -> Iterator[dict[str, Any]]
 
 
 def llama(task: TaskFolder, out: FigureCollector) -> None:
-    """Mean tokens per second of five repetitions on one machine: prefill of a prompt, or decoding."""
+    """Mean tokens per second of five repetitions on one machine, of prefill or decoding."""
     for values in _objects(task, out):
         model = word(str(values.get("model_filename")).rpartition("/")[2]).removesuffix(".gguf")
         prompt, generated = values.get("n_prompt"), values.get("n_gen")

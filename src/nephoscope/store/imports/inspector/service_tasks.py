@@ -49,9 +49,7 @@ def static_web(task: TaskFolder, out: FigureCollector) -> None:
     columns = ("size", "threads", "connections", "rps", "latency", "failed")
     for cells in task.rows(columns):
         if cells["failed"] not in ("0", ""):
-            out.leave_out(
-                f"{cells['failed'][:20]} requests of size {cells['size'][:20]} failed"
-            )
+            out.leave_out(f"{cells['failed'][:20]} requests of size {cells['size'][:20]} failed")
             continue
         factors = {
             "size": cells["size"],
@@ -125,7 +123,9 @@ def gpu_bandwidth(task: TaskFolder, out: FigureCollector) -> None:
             continue
         name = str(case.get("name"))
         if "latency" in name:
-            cells = [_number(cell) for row in items(case.get("bandwidth_matrix"), name) for cell in row]
+            cells = [
+                _number(cell) for row in items(case.get("bandwidth_matrix"), name) for cell in row
+            ]
             times = [value for value in cells if value]
             out.add(f"nvbandwidth/{name}", sum(times) / len(times) if times else None, NS)
         else:
