@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,20 +18,14 @@ _CACHE = re.compile(r"([0-9.]+) ?([KMG]?)i?B\b")
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _GPU = re.compile(r"<gpu id=.*?</gpu>", re.DOTALL)
 _PRODUCT = re.compile(r"<product_name>([^<]{1,100})</product_name>")
-_FRAME_BUFFER = re.compile(r"<fb_memory_usage>\s*<total>(\d+) MiB</total>")
-_KERNEL_MEMORY = re.compile(r"^\s+totalram: (\d+)$", re.MULTILINE)
-_PASSMARK_MEMORY = re.compile(r"^  Memory: (\d+)\s*$", re.MULTILINE)
+_FRAME_BUFFER = re.compile(r"<fb_memory_usage>\s*<total>(\d{1,12}) MiB</total>")
+_KERNEL_MEMORY = re.compile(r"^\s+totalram: (\d{1,18})$", re.MULTILINE)
+_PASSMARK_MEMORY = re.compile(r"^  Memory: (\d{1,12})\s*$", re.MULTILINE)
 
 
 def read_facts(tasks: Mapping[str, TaskFolder], server: ServerType, out: FigureCollector) -> None:
     """Fills in the facts of a type; what cannot be read is left out with its reason."""
-    for name, file, reader in (
-        ("lscpu", "stdout", _lscpu),
-        ("dmidecode", "parsed.json", _dmidecode),
-        ("nvidia_smi", "stdout", _nvidia_smi),
-        ("stressng", "stderr", _kernel_memory),
-        ("passmark", "stdout", _passmark_memory),
-    ):
+    for name, file, reader in _READERS:
         task = tasks.get(name)
         if task is None or not task.has(file):
             continue
@@ -40,6 +35,13 @@ def read_facts(tasks: Mapping[str, TaskFolder], server: ServerType, out: FigureC
             reader(task, server)
         except ValueError as error:
             out.leave_out(str(error))
+    for name, file, source, pattern, shift in _MEMORY_OF_FIGURES:
+        task = tasks.get(name)
+        if server.memory_bytes is None and task is not None and task.has(file):
+            # Their own readers name what is wrong with these files.
+            with contextlib.suppress(ValueError):
+                if match := pattern.search(task.text(file)):
+                    server.memory_bytes, server.memory_source = int(match[1]) << shift, source
 
 
 def _lscpu(task: TaskFolder, server: ServerType) -> None:
@@ -77,16 +79,16 @@ def _nvidia_smi(task: TaskFolder, server: ServerType) -> None:
     server.gpu_memory_bytes = sum(memory) or None
 
 
-def _kernel_memory(task: TaskFolder, server: ServerType) -> None:
-    match = _KERNEL_MEMORY.search(task.text("stderr"))
-    if match and server.memory_bytes is None:
-        server.memory_bytes, server.memory_source = int(match[1]), "kernel"
-
-
-def _passmark_memory(task: TaskFolder, server: ServerType) -> None:
-    match = _PASSMARK_MEMORY.search(task.text())
-    if match and server.memory_bytes is None:
-        server.memory_bytes, server.memory_source = int(match[1]) << 20, "passmark"
+_READERS = (
+    ("lscpu", "stdout", _lscpu),
+    ("dmidecode", "parsed.json", _dmidecode),
+    ("nvidia_smi", "stdout", _nvidia_smi),
+)
+_MEMORY_OF_FIGURES = (
+    ("stressng", "stderr", "kernel", _KERNEL_MEMORY, 0),
+    ("passmark", "stdout", "passmark", _PASSMARK_MEMORY, 20),
+)
+"""Files with figures that state the memory, too: in bytes shifted by so many bits."""
 
 
 def _text(value: Any) -> str:
