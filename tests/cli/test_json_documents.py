@@ -15,6 +15,7 @@ from tests import schemas
 from tests.features.platforms.made import report
 from tests.features.traffic.made import pcap
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
+from tests.store.imports.inspector_tree import make_tree, many
 
 from nephoscope import catalog, command_line
 from nephoscope.cli.kit import command as kit
@@ -28,6 +29,7 @@ from nephoscope.features.platforms.measure import PlatformMeasurement
 from nephoscope.features.platforms.records import PlatformReport
 from nephoscope.measure.plans import Plan
 from nephoscope.store import Store, StoredRun
+from nephoscope.store.imports.inspector import import_tree
 
 PKB = Path(__file__).resolve().parents[1] / "golden" / "pkb"
 
@@ -96,6 +98,8 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     (tmp_path / "tariff.yaml").write_text(TARIFF)
     (tmp_path / "offers.yaml").write_text(OFFERS)
     (tmp_path / "capture.pcap").write_bytes(pcap())
+    make_tree(tmp_path / "types", many(2))
+    import_tree(tmp_path / "types", tmp_path / "store")
     (tmp_path / "events.csv").write_text("time,ok\n1685577600,1\n1685577660,1\n")
     return stored
 
@@ -161,6 +165,10 @@ CASES = [
     ("cost prices", "", []),
     ("cost work", "", ["options.yaml"]),
     ("cost saving", "", ["--mix", "a=4:1", "--mix", "b=6:2", "--price", "1", "--fleets", "9"]),
+    ("market", "", ["--work", "redis"]),
+    ("market", "--list", ["--list"]),
+    ("launch-times", "", []),
+    ("cpu-spread", "", []),
     ("tariff", "", ["tariff.yaml"]),
     ("utility", "", ["offers.yaml"]),
     ("compare", "", ["RUN"]),
@@ -178,6 +186,7 @@ CASES = [
     ("show", "--journal", ["RUN", "--journal"]),
     ("stop", "", ["RUN"]),
     ("import", "", ["PKB"]),
+    ("import", "DIR", ["types"]),
     ("verify", "", []),
     ("compact", "", ["--keep-raw", "7d"]),
     ("list", "", []),

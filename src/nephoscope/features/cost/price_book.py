@@ -33,11 +33,12 @@ def load(file: Path | None) -> PriceBook:
         return listed.book
     if file.suffix != ".csv":
         return recordfile.load(file, PriceBook, "price book")
-    values = {"offers": _offers_of_csv(file)}
+    values = {"offers": offers_of_csv(file)}
     return recordfile.validated(values, PriceBook, lambda loc: f"{file}: ")
 
 
-def _offers_of_csv(file: Path) -> tuple[Offer, ...]:
+def offers_of_csv(file: Path) -> tuple[Offer, ...]:
+    """Returns the offers of a CSV file, also of one name in several regions. Raises UsageError."""
     text = textfile.read(file, "price book", UsageError)
     offers = tuple(
         offer_of({name: cell for name, cell in row.items() if cell}, f"{where}: ")

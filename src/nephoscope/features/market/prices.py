@@ -86,7 +86,10 @@ def _read(file: Path) -> PriceList:
     published = price_lists.read(file)
     if published is not None:
         return _of_offers(published.book.offers, published.left_out, published.notes)
-    return _of_offers(price_book.load(file).offers, {}, ())
+    # A book has one offer of a name and day; a price list has one for each region.
+    is_table = file.suffix == ".csv"
+    offers = price_book.offers_of_csv(file) if is_table else price_book.load(file).offers
+    return _of_offers(offers, {}, ())
 
 
 def _of_offers(
