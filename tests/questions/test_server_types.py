@@ -34,7 +34,8 @@ def test_which_machine_is_cheapest_for_my_work(ask: Asking) -> None:
     # 1.12 M/s for 0.12 USD against 0.96 M/s for 0.09 USD an hour: 26.0 and 29.8 USD for 10^12.
     answer.says(
         r"beta/fast in us is cheapest for Redis SET requests at the best pipeline depth: 0\.0260 "
-        r"USD per billion \(960 k/s at 0\.0900 USD an hour\)\. The next, alpha/wide, costs 14 % more"
+        r"USD per billion \(960 k/s at 0\.0900 USD an hour\)\. The next, alpha/wide, "
+        r"costs 14 % more"
     )
     answer.says("Each figure is of one machine of its type, measured once: there is no interval")
     answer.says(r"Left out of 4 types: 1 with less memory, 1 above the price")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.conftest import run_inside
+from tests.store.imports.inspector_tree import MadeType, make_tree
 
 from nephoscope.core import format_versions as formats
 from nephoscope.store import digests, journal
@@ -28,6 +29,7 @@ DOWN_CONVERTED = frozenset(
     {
         "run-summary",
         "document",
+        "market",
         "capacity",
         "lab-image",
         "accelerators",
@@ -200,6 +202,26 @@ def _raise_bundle(folder: Path) -> None:
     write_bundle(path, bundle_contents(path), **later)
 
 
+def _make_market(folder: Path) -> None:
+    made = folder / "made"
+    make_tree(made, [MadeType("a", "small")])
+    (made / "prices.csv").write_text(
+        "name,currency,date,source,on_demand_per_h\na/small,USD,2026-01-01,made,0.1\n"
+    )
+    printed("import", made, "--prices", made / "prices.csv", "--store", folder)
+
+
+def _raise_market(folder: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = folder / "market/catalogue.parquet"
+    table = pq.read_table(path)
+    values = json.loads(table.schema.metadata[b"nephoscope"])
+    changes = {"version": formats.MARKET.version + 1, "nephoscope": WRITER}
+    later = json.dumps({**values, **changes}).encode()
+    pq.write_table(table.replace_schema_metadata({b"nephoscope": later}), path)
+
+
 STORED: Mapping[str, Case] = {
     "run": Case(
         copy_runs,
@@ -227,6 +249,12 @@ STORED: Mapping[str, Case] = {
         lambda folder: printed("watch", "--list", "--store", folder),
         raise_json("watches/small/watch.json", formats.WATCH),
         "every 1 s",
+    ),
+    "market": Case(
+        _make_market,
+        lambda folder: printed("market", "--work", "redis", "--store", folder),
+        _raise_market,
+        "is cheapest for Redis SET requests",
     ),
     "document": Case(
         _make_result, _read_result, _raise_result, f"[{formats.DOCUMENT.version}, [{{"

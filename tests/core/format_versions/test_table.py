@@ -48,6 +48,8 @@ WRITERS = {
     "store/objects/publishing.py": "run; a mark of this machine",
     "store/objects/services.py": "the function that the others call",
     "store/export.py": "document",
+    "store/market/catalogue.py": "market",
+    "features/market/prices.py": "market",
     "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
     "measure/runs/concurrent_runs.py": "announcement",

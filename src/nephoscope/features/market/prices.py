@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nephoscope import __version__
 from nephoscope.core.errors import LaterFormat, StoreError, UsageError
 from nephoscope.core.format_versions import MARKET
 from nephoscope.core.reading import jsontext, textfile
@@ -87,7 +88,7 @@ def _read(file: Path) -> PriceList:
     if published is not None:
         return _of_offers(published.book.offers, published.left_out, published.notes)
     # A book has one offer of a name and day; a price list has one for each region.
-    is_table = file.suffix == ".csv"
+    is_table = file.suffix == ".csv" or b"per_h" in head.partition(b"\n")[0]
     offers = price_book.offers_of_csv(file) if is_table else price_book.load(file).offers
     return _of_offers(offers, {}, ())
 
@@ -222,6 +223,7 @@ def store_prices(store: Path, prices: PriceList) -> None:
     """Writes prices in place of the stored ones."""
     document = {
         "version": MARKET.version,
+        "nephoscope": __version__,
         "offers": [list(asdict(offer).values()) for offer in prices.offers],
         "left_out": dict(prices.left_out),
         "notes": prices.notes,
@@ -242,7 +244,8 @@ def stored_prices(store: Path) -> PriceList:
     try:
         values = jsontext.parse(content)
         if MARKET.is_later(values["version"]):
-            raise LaterFormat(*MARKET.refusal(path, values["version"]))
+            writer = str(values.get("nephoscope", ""))
+            raise LaterFormat(*MARKET.refusal(path, values["version"], writer))
         offers = [PricedOffer(*each) for each in values["offers"]]
         return PriceList(offers, Counter(values["left_out"]), list(values["notes"]))
     except (LookupError, TypeError, ValueError) as error:

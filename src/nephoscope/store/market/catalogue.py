@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope import __version__
 from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import MARKET
 from nephoscope.core.model import Better
@@ -57,6 +59,7 @@ class MarketMetadata:
         """Returns the JSON text."""
         document = {
             "version": MARKET.version,
+            "nephoscope": __version__,
             "types": [type_values(server) for server in self.types],
             "launches": [
                 [launch.provider, launch.type, launch.run, dict(launch.at_s)]
@@ -72,7 +75,7 @@ def _decoded(text: bytes, path: Path) -> MarketMetadata:
     values = jsontext.parse(text)
     version = values.get("version")
     if MARKET.is_later(version):
-        raise LaterFormat(*MARKET.refusal(path, version))
+        raise LaterFormat(*MARKET.refusal(path, version, str(values.get("nephoscope", ""))))
     return MarketMetadata(
         [ServerType(**each) for each in values["types"]],
         [Launch(*each) for each in values["launches"]],
@@ -117,7 +120,9 @@ def _write(path: Path, metadata: MarketMetadata, tables: Iterable[pa.Table]) -> 
     schema = _table([], [], [], []).schema.with_metadata({_KEY: metadata.encoded()})
     with (
         writing_atomically(path) as stream,
-        pq.ParquetWriter(pa.PythonFile(stream), schema, compression="zstd") as writer,
+        pq.ParquetWriter(
+            pa.PythonFile(stream), schema, compression="zstd", write_page_checksum=True
+        ) as writer,
     ):
         for table in tables:
             if table.num_rows:
@@ -136,18 +141,35 @@ def next_number(parts: Sequence[Path]) -> int:
     )
 
 
-def _opened(path: Path) -> tuple[MarketMetadata, pq.ParquetFile]:
+@contextmanager
+def _naming_damage(path: Path) -> Iterator[None]:
+    """Turns whatever a damaged file causes into a StoreError that names it."""
     import pyarrow as pa
+
+    try:
+        yield
+    except (
+        pa.ArrowException,
+        OSError,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise StoreError(f"{path} is damaged ({reason}).", _HINT) from error
+
+
+def _opened(path: Path) -> tuple[MarketMetadata, pq.ParquetFile]:
     import pyarrow.parquet as pq
 
     with translating_os_errors(path, "read"):
         content = path.read_bytes()
-    try:
-        file = pq.ParquetFile(io.BytesIO(content), read_dictionary=["metric"])
+    with _naming_damage(path):
+        file = pq.ParquetFile(
+            io.BytesIO(content), read_dictionary=["metric"], page_checksum_verification=True
+        )
         return _decoded((file.schema_arrow.metadata or {})[_KEY], path), file
-    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError) as error:
-        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise StoreError(f"{path} is damaged ({reason}).", _HINT) from error
 
 
 def read_metadata(path: Path) -> MarketMetadata:
@@ -182,16 +204,18 @@ class MarketCatalogue:
         """Returns the last value of each metric for each type, NaN where there is none."""
         wanted = list(metrics)
         result = {name: np.full(len(self.types), np.nan) for name in wanted}
-        for name, types, values, _ in self._rows(wanted, ["type", "metric", "value"]):
-            result[name][types] = values
+        with _naming_damage(self.path):
+            for name, types, values, _ in self._rows(wanted, ["type", "metric", "value"]):
+                result[name][types] = values
         return result
 
     def series(self, metrics: Sequence[str]) -> dict[str, list[tuple[int, int, float]]]:
         """Returns (type, seconds since 1970, value) of each metric in the order of the file."""
         result: dict[str, list[tuple[int, int, float]]] = {name: [] for name in metrics}
-        for name, types, values, at in self._rows(metrics, ["type", "metric", "value", "at_s"]):
-            assert at is not None
-            result[name] += zip(types.tolist(), at.tolist(), values.tolist(), strict=True)
+        with _naming_damage(self.path):
+            for name, types, values, at in self._rows(metrics, ["type", "metric", "value", "at_s"]):
+                assert at is not None
+                result[name] += zip(types.tolist(), at.tolist(), values.tolist(), strict=True)
         return result
 
     def _rows(self, metrics: Sequence[str], columns: list[str]) -> Iterator[Any]:
@@ -243,7 +267,8 @@ def merge(
             if owner.get((launch.provider, launch.type)) == number
         ]
         merged.metrics |= metadata.metrics
-    _write(path, merged, _renumbered(opened, owner, index))
+    with _naming_damage(path):
+        _write(path, merged, _renumbered(opened, owner, index))
     for part in parts_of(folder):
         part.unlink(missing_ok=True)
     return MarketCatalogue(path)
