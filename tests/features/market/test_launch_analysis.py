@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nephoscope.core.errors import UsageError
-from nephoscope.features.market import launch_files
+from nephoscope.features.market import launch_files, own_launches
 from nephoscope.features.market.launch_analysis import analyse
 from nephoscope.features.market.launch_records import LaunchTime, LaunchTimes
 from nephoscope.store.market.records import Launch
@@ -96,3 +96,16 @@ def test_launches_of_a_file(tmp_path: Path) -> None:
     path.write_text("vendor,type,run,api_start\na,t,1,soon\n")
     with pytest.raises(UsageError, match="'soon' is no time"):
         launch_files.read(path)
+
+
+def test_own_boots_are_launches_of_a_provider_of_their_own() -> None:
+    from tests.features.platforms.test_stored_boots import QEMU
+
+    own = list(own_launches._launches("run-1", QEMU))  # type: ignore[arg-type]
+    assert {each.provider for each in own} == {"own qemu"}
+    record = analyse([*own, *made("cloud", 20, 12, np.random.default_rng(1))], "ready", "made")
+    time = time_of(record, "own qemu")
+    assert (time.median.value, time.types) == (pytest.approx(3, rel=1e-3), 6)
+    assert [(each.provider, each.verdict) for each in record.comparisons] == [
+        ("own qemu", "faster")
+    ]

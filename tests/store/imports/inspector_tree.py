@@ -6,7 +6,7 @@ No value is of the real data: rates follow from the number of CPUs and from the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -212,10 +212,14 @@ def _nvbandwidth() -> str:
     return json.dumps({"nvbandwidth": {"testcases": cases}})
 
 
-def make_tree(root: Path, types: Sequence[MadeType]) -> None:
+def make_tree(
+    root: Path,
+    types: Sequence[MadeType],
+    files: Callable[[MadeType], Mapping[str, str]] = content,
+) -> None:
     """Writes the folders of some types below `root`/data."""
     for made in types:
-        for name, text in content(made).items():
+        for name, text in files(made).items():
             path = root / "data" / made.provider / made.name / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -236,3 +240,55 @@ def many(count: int) -> list[MadeType]:
         )
         for number in range(count)
     ]
+
+
+def dense(made: MadeType) -> dict[str, str]:
+    """Returns the files of a type, each with as many figures as the real ones have."""
+    files = content(made)
+    speed, levels = made.speed, sorted({1, made.cpus})
+    web = files["static_web/stdout"].splitlines()[0]
+    rows = [
+        f'"{size}",{threads},{threads * more},{100 * speed:.0f},0.000{threads}{more},0,4.2,7.0,1.3'
+        for size in ("1k", "16k", "64k", "256k", "512k")
+        for threads in (2, 4, 8)
+        for more in (1, 2, 4, 8, 16)
+    ]
+    llama = [
+        _llama(p, g, speed / (p + g)) for p, g in zip([16, 0] * 18, [0, 128] * 18, strict=True)
+    ]
+    padding = {"samples_ns": [123456789] * 5, "cpu_info": "CPU" * 9, "model_type": "x" * 300}
+    return files | {
+        "static_web/stdout": "\n".join([f'{web},"a","b","c"', *rows, ""]),
+        "stressng_benchmarks/stdout": json.dumps(
+            {
+                "stressors": {
+                    f"stressor-{number}": {str(n): {"bogo_ops_per_sec": n * speed} for n in levels}
+                    for number in range(85)
+                }
+            },
+            indent=2,
+        ),
+        "compression_text/stdout": json.dumps(
+            {
+                f"algorithm-{number}": {
+                    str(level): [_compressed(n, speed) for n in levels] for level in range(4)
+                }
+                for number in range(9)
+            },
+            indent=2,
+        ),
+        "openssl/parsed.json": json.dumps(
+            [
+                {"algo": f"algo-{number}", "block_size": size, "speed": 1e6 * speed}
+                for number in range(11)
+                for size in (16, 64, 256, 1024, 8192, 16384)
+            ],
+            indent=2,
+        ),
+        "llm/stdout": "".join(json.dumps(line | padding) + "\n" for line in llama),
+        "membench/stdout": files["membench/stdout"]
+        + "".join(f"{16 * 2**n},copy,{90 * speed},0\n" for n in range(40)),
+        "lshw/stdout": "{}" * 20_000,
+        "lstopo/lstopo.svg": "<svg/>" * 5_000,
+        **{f"{task}/stderr": "x\n" for task in ("geekbench", "passmark", "llm", "membench")},
+    }

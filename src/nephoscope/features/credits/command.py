@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from nephoscope.features.credits.files import FileSeries
     from nephoscope.features.credits.records import BurstCredits
 
 UNITS = ("per_s", "bytes_per_s", "bits_per_s", "ratio", "none")
@@ -26,6 +28,12 @@ UNITS = ("per_s", "bytes_per_s", "bits_per_s", "ratio", "none")
 class _CreditsArguments:
     file: Path | None = argument(options.PATH, required=False, metavar="[FILE.csv]")
     name: str | None = option("--run", RUN, "Stored run, instead of FILE.")
+    server_type: str = option(
+        "--type",
+        "PROVIDER/TYPE",
+        "Imported server type with a day of rates, or `all`, instead of FILE.",
+        default="",
+    )
     unit: str = option("--unit", click.Choice(UNITS), "Unit of the rates of FILE.", default="per_s")
     confidence: float = options.CONFIDENCE
     to: Path | None = options.REPORT_FILE
@@ -44,21 +52,43 @@ def credits_(args: _CreditsArguments) -> int:
     """
     from nephoscope.features.credits.section import section
 
-    if (args.file is None) == (args.name is None):
-        raise UsageError("`credits` needs a file or a stored run.", "Use FILE.csv or --run RUN.")
-    analysis = _of_file(args.file, args) if args.file is not None else _of_run(args)
+    if sum(map(bool, (args.file, args.name, args.server_type))) != 1:
+        raise UsageError(
+            "`credits` needs a file, a stored run or an imported server type.",
+            "Use FILE.csv, --run RUN or --type PROVIDER/TYPE.",
+        )
+    if args.server_type:
+        analysis = _of_types(args)
+    else:
+        analysis = _of_file(args.file, args) if args.file is not None else _of_run(args)
     page = section(analysis)
-    source = str(args.file or args.name)
+    source = str(args.file or args.name or args.server_type)
     return present(analysis, page, as_json=args.as_json, to=args.to, source=source)
 
 
 def _of_file(file: Path, args: _CreditsArguments) -> BurstCredits:
     from nephoscope.features.credits import files
+
+    every, notes = files.read(file)
+    return _of_series(every, notes, str(file), args)
+
+
+def _of_types(args: _CreditsArguments) -> BurstCredits:
+    from nephoscope.features.credits import imported_types
+    from nephoscope.store import Store
+
+    every = imported_types.read(Store(args.store).path, args.server_type)
+    note = "Imported rates: one machine of each type, measured once."
+    return _of_series(every, [note], "--type", args)
+
+
+def _of_series(
+    every: Sequence[FileSeries], notes: Sequence[str], source: str, args: _CreditsArguments
+) -> BurstCredits:
     from nephoscope.features.credits.records import BurstCredits
     from nephoscope.features.credits.result import series_of
     from nephoscope.stats.statistics.values import Refused
 
-    every, notes = files.read(file)
     analysed = []
     for series in every:
         try:
@@ -73,7 +103,7 @@ def _of_file(file: Path, args: _CreditsArguments) -> BurstCredits:
             )
         except Refused as refused:
             of_series = f" ({series.name})" if series.name else ""
-            raise UsageError(f"{file}{of_series}: {refused}") from None
+            raise UsageError(f"{source}{of_series}: {refused}") from None
         analysed.append(replace(made, left_out=dict(Counter(series.left_out))))
     return BurstCredits(tuple(analysed), tuple(notes))
 

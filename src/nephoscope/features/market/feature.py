@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature
 
 MARKET = Feature(
     "market",
-    needs=("cost",),
+    needs=("cost", "platforms"),
     commands=(
         ".features.market.command:market",
         ".features.market.launch_command:launch_times",

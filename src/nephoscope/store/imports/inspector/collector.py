@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from nephoscope.core import limits
@@ -28,9 +29,14 @@ BUSY_S = Unit("s", 1.0, Better.NONE)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:+/-]+")
 
 
+@lru_cache(10_000)
+def _word(text: str) -> str:
+    return _UNSAFE.sub("_", text).strip("_")[:60]
+
+
 def word(text: Any) -> str:
     """Returns a name as a part of a metric: letters, digits and a few marks, at most 60."""
-    return _UNSAFE.sub("_", str(text)).strip("_")[:60]
+    return _word(str(text)[:1000])
 
 
 class FigureCollector:
