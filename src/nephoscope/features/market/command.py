@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from nephoscope.cli.kit import options
+from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.options import Count, FiniteRange, flag, option, repeated
 from nephoscope.cli.kit.section_output import present
@@ -110,7 +110,8 @@ def market(args: _MarketArguments) -> int:
     Azure Retail Prices, Spare Cores' database, or a price book in CSV or YAML.
     """
     from nephoscope.features.market import prices, table
-    from nephoscope.features.market.section import listing_section, market_section
+    from nephoscope.features.market.section import PRINTED, listing_section, market_section
+    from nephoscope.report import files
     from nephoscope.store import Store
     from nephoscope.store.market.catalogue import MarketCatalogue
 
@@ -127,8 +128,12 @@ def market(args: _MarketArguments) -> int:
             "--price-below needs prices, and none were imported.", "Add --prices FILE."
         )
     result = table.build(catalogue, listed, _request(args))
-    page = market_section(result)
-    return present(result, page, as_json=args.as_json, to=args.to, source=result.title)
+    code = present(result, market_section(result, PRINTED), as_json=args.as_json)
+    if args.to is not None:
+        page = market_section(result)
+        files.write([args.to], page.title, result.title, [page], result, "Name another file.")
+        output.log(f"Written: {args.to}")
+    return code
 
 
 def _request(args: _MarketArguments) -> Any:

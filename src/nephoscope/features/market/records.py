@@ -47,12 +47,23 @@ class MarketRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MarketPoint:
+    """A row as a point of the scatter. name: PROVIDER/TYPE and region."""
+
+    name: str
+    price_per_h: float
+    performance: float
+    on_front: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MarketTable:
     """Server types that meet all conditions, the cheapest for a unit of work first.
 
     title: of the work. unit: of `performance`. unit_of_work: what `cost_per_unit` is the price of.
     metrics: unit of each further figure. considered: types that were imported. left_out: reason ->
-    types. lacks: what the figures lack. rows_in_all: before --top.
+    types. lacks: what the figures lack. rows_in_all: before --top. points: the front, and the
+    cheapest rows of those besides.
     """
 
     title: str
@@ -65,6 +76,7 @@ class MarketTable:
     considered: int
     left_out: Mapping[str, int]
     metrics: Mapping[str, str] = field(default_factory=dict)
+    points: tuple[MarketPoint, ...] = ()
     sources: tuple[str, ...] = ()
     lacks: str = ""
     notes: tuple[str, ...] = ()

@@ -5,36 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nephoscope.core import units
-from nephoscope.features.market.records import MarketListing, MarketRow, MarketTable
+from nephoscope.features.market.records import (
+    MarketListing,
+    MarketPoint,
+    MarketRow,
+    MarketTable,
+)
 from nephoscope.features.market.table import size_text
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table, items
 from nephoscope.report.columns import number, table, text
 from nephoscope.report.wording import amount
 
-_POINTS = 4_000
-"""Points of the scatter besides the front: the cheapest ones for a unit of work."""
+PRINTED = 200
+"""Rows on a terminal; a page has all."""
 
 
-def market_section(market: MarketTable) -> Section:
-    """Returns the section of a table."""
-    return Section("market", "Server types", tuple(_blocks(market)))
+def market_section(market: MarketTable, most: int | None = None) -> Section:
+    """Returns the section of a table. most: rows of it."""
+    return Section("market", "Server types", tuple(_blocks(market, most)))
 
 
-def _blocks(market: MarketTable) -> Iterator[Block]:
+def _blocks(market: MarketTable, most: int | None) -> Iterator[Block]:
     yield Sentence(_answer(market), lead=True)
     yield Sentence(market.lacks)
     if market.rows:
-        yield _table(market)
-    if any(row.price_per_h is not None for row in market.rows):
+        yield _table(market, market.rows[:most])
+    if market.points:
         yield _scatter(market)
     yield from items(_notes(market))
 
 
 def _performance(row: MarketRow, market: MarketTable) -> str:
+    return _rate(row.performance, market)
+
+
+def _rate(value: float, market: MarketTable) -> str:
     if market.unit == "per_h":
-        return f"{units.format_number(row.performance)} units/h"
-    return units.format_value(row.performance, market.unit)
+        return f"{units.format_number(value)} units/h"
+    return units.format_value(value, market.unit)
 
 
 def _answer(market: MarketTable) -> str:
@@ -60,7 +69,7 @@ def _answer(market: MarketTable) -> str:
     return sentence
 
 
-def _table(market: MarketTable) -> Table:
+def _table(market: MarketTable, rows: Sequence[MarketRow]) -> Table:
     further: list[Column[MarketRow]] = [
         number(name, lambda row, key=name: row.metrics.get(key), unit)  # type: ignore[misc]
         for name, unit in market.metrics.items()
@@ -69,10 +78,10 @@ def _table(market: MarketTable) -> Table:
     def money(value: float | None) -> str | None:
         return None if value is None else amount(value, "").strip()
 
-    printed, every = len(market.rows), market.rows_in_all
+    printed, every = len(rows), market.rows_in_all
     caption = f"The first {printed:,} of {every:,}:" if printed < every else ""
     return table(
-        market.rows,
+        rows,
         text("type", lambda row: f"{row.provider}/{row.type}"),
         text("region", lambda row: row.region),
         number("CPUs", lambda row: row.cpus),
@@ -92,29 +101,26 @@ def _table(market: MarketTable) -> Table:
 
 
 def _scatter(market: MarketTable) -> Chart:
-    priced = [row for row in market.rows if row.price_per_h is not None]
-    front = sorted((row for row in priced if row.on_front), key=lambda row: row.price_per_h or 0.0)
-    rest = [row for row in priced if not row.on_front][:_POINTS]
+    front = [point for point in market.points if point.on_front]
+    rest = [point for point in market.points if not point.on_front]
     data = [
-        _trace(name, rows, market, place)
-        for place, (name, rows) in enumerate((("another type", rest), ("Pareto front", front)))
-        if rows
+        _trace(name, points, market, place)
+        for place, (name, points) in enumerate((("another type", rest), ("Pareto front", front)))
+        if points
     ]
-    if front:
-        data[-1] |= {"mode": "lines+markers"}
-        data[-1]["line"] = {"shape": "hv", "width": 1, "color": palette.style(1)[0]}
-    prices = [row.price_per_h or 0.0 for row in priced]
-    rates = [row.performance for row in priced]
-    x = figures.axis_of(
-        figures.Axis(f"price of an hour, {market.currency}", "none", log=True), prices
-    )
+    data[-1] |= {"mode": "lines+markers"}
+    data[-1]["line"] = {"shape": "hv", "width": 1, "color": palette.style(1)[0]}
+    prices = [point.price_per_h for point in market.points]
+    rates = [point.performance for point in market.points]
+    price_axis = figures.Axis(f"price of an hour, {market.currency}", "none", log=True)
     unit = market.unit if market.unit in ("per_s", "bytes_per_s") else "none"
+    x = figures.axis_of(price_axis, prices)
     y = figures.axis_of(figures.Axis(market.title, unit, log=True), rates)
     behind = table(
         front,
-        text("type", lambda row: f"{row.provider}/{row.type}"),
-        number("price of an hour", lambda row: amount(row.price_per_h or 0.0, market.currency)),
-        number("rate", lambda row: _performance(row, market)),
+        text("type", lambda point: point.name),
+        number("price of an hour", lambda point: amount(point.price_per_h, market.currency)),
+        number("rate", lambda point: _rate(point.performance, market)),
     )
     return Chart(
         "market-front",
@@ -127,18 +133,18 @@ def _scatter(market: MarketTable) -> Chart:
 
 
 def _trace(
-    name: str, rows: Sequence[MarketRow], market: MarketTable, place: int
+    name: str, points: Sequence[MarketPoint], market: MarketTable, place: int
 ) -> dict[str, object]:
     colour, _, symbol = palette.style(place)
     hover = [
-        f"{row.provider}/{row.type} {row.region}: {_performance(row, market)}, "
-        f"{amount(row.price_per_h or 0.0, market.currency)} an hour"
-        for row in rows
+        f"{point.name}: {_rate(point.performance, market)}, "
+        f"{amount(point.price_per_h, market.currency)} an hour"
+        for point in points
     ]
     return figures.trace(
         name,
-        [row.price_per_h for row in rows],
-        [row.performance for row in rows],
+        [point.price_per_h for point in points],
+        [point.performance for point in points],
         hover,
         marker={"color": colour, "symbol": symbol, "size": 8 if place else 5},
     )

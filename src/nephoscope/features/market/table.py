@@ -12,7 +12,12 @@ from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean, listed
 from nephoscope.features.market.prices import PriceList
-from nephoscope.features.market.records import MarketRow, MarketTable, PricedOffer
+from nephoscope.features.market.records import (
+    MarketPoint,
+    MarketRow,
+    MarketTable,
+    PricedOffer,
+)
 from nephoscope.features.market.works import (
     Work,
     WorkShare,
@@ -25,6 +30,7 @@ from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
 from nephoscope.store.market.records import ServerType
 
+_MOST_POINTS = 4_000
 _NEARLY = 0.9
 """Types with so much of the wanted memory are named: 8 GB are 7.5 GiB."""
 
@@ -113,6 +119,7 @@ def build(catalogue: MarketCatalogue, prices: PriceList, request: MarketRequest)
         len(catalogue.types),
         dict(left_out.most_common()),
         {work.name: metrics[work.metric].unit for work in further_works},
+        tuple(_points(rows)),
         _sources(catalogue, rows, prices),
         LACKS,
         tuple(notes),
@@ -274,6 +281,16 @@ def _with_front(rows: Sequence[MarketRow]) -> list[MarketRow]:
     return [
         replace(row, on_front=True) if place in front else row for place, row in enumerate(rows)
     ]
+
+
+def _points(rows: Sequence[MarketRow]) -> Iterator[MarketPoint]:
+    """Yields the front in order of price, and as many other rows as a scatter can show."""
+    priced = [(row, row.price_per_h) for row in rows if row.price_per_h is not None]
+    front = sorted((each for each in priced if each[0].on_front), key=lambda each: each[1])
+    rest = [each for each in priced if not each[0].on_front][:_MOST_POINTS]
+    for row, price in (*front, *rest):
+        name = f"{row.provider}/{row.type} {row.region}".strip()
+        yield MarketPoint(name, price, row.performance, row.on_front)
 
 
 def _sources(
