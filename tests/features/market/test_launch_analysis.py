@@ -10,16 +10,18 @@ import pytest
 from nephoscope.core.errors import UsageError
 from nephoscope.features.market import launch_files, own_launches
 from nephoscope.features.market.launch_analysis import analyse
-from nephoscope.features.market.launch_records import LaunchTime, LaunchTimes
-from nephoscope.store.market.records import Launch
+from nephoscope.features.market.launch_records import LaunchTime, ProviderLaunchTimes
+from nephoscope.store.market.records import PublishedLaunch
 
 
-def launch(provider: str, kind: str, ready_s: float, run: str = "1") -> Launch:
+def launch(provider: str, kind: str, ready_s: float, run: str = "1") -> PublishedLaunch:
     at = {"api_start": 1e9, "machine_start": 1e9 + ready_s / 2, "user_data_start": 1e9 + ready_s}
-    return Launch(provider, kind, run, at)
+    return PublishedLaunch(provider, kind, run, at)
 
 
-def made(provider: str, median_s: float, types: int, rng: np.random.Generator) -> list[Launch]:
+def made(
+    provider: str, median_s: float, types: int, rng: np.random.Generator
+) -> list[PublishedLaunch]:
     """Returns two launches of each type, whose types differ by a tenth and launches by less."""
     return [
         launch(
@@ -31,7 +33,7 @@ def made(provider: str, median_s: float, types: int, rng: np.random.Generator) -
     ]
 
 
-def time_of(record: LaunchTimes, provider: str, segment: str = "ready") -> LaunchTime:
+def time_of(record: ProviderLaunchTimes, provider: str, segment: str = "ready") -> LaunchTime:
     return next(t for t in record.times if (t.provider, t.segment) == (provider, segment))
 
 
@@ -65,7 +67,7 @@ def test_segments_that_cannot_be_are_left_out() -> None:
         launch("a", "t1", 30),
         launch("a", "t2", -5),
         launch("a", "t3", 90_000),
-        Launch("a", "t4", "1", {"api_start": 1e9}),
+        PublishedLaunch("a", "t4", "1", {"api_start": 1e9}),
     ]
     time = time_of(analyse(launches, "ready", "made"), "a")
     assert (time.launches, time.median.value) == (1, 30)

@@ -20,11 +20,11 @@ from nephoscope.features.market.launch_records import (
     LaunchComparison,
     LaunchSegment,
     LaunchTime,
-    LaunchTimes,
+    ProviderLaunchTimes,
 )
 from nephoscope.stats.statistics import bootstrap
 from nephoscope.stats.statistics.values import Array
-from nephoscope.store.market.records import Launch
+from nephoscope.store.market.records import PublishedLaunch
 
 SEGMENTS = (
     LaunchSegment("answer", "api_start", "api_end", "request until the API's answer", False),
@@ -70,10 +70,10 @@ class _Sample:
 
 
 def analyse(
-    launches: Sequence[Launch], compared: str, source: str, confidence: float = 0.95
-) -> LaunchTimes:
+    launches: Sequence[PublishedLaunch], compared: str, source: str, confidence: float = 0.95
+) -> ProviderLaunchTimes:
     """Returns the launch times of each provider and segment, and the comparison of all pairs."""
-    by_provider: dict[str, list[Launch]] = defaultdict(list)
+    by_provider: dict[str, list[PublishedLaunch]] = defaultdict(list)
     for launch in launches:
         by_provider[launch.provider].append(launch)
     times: list[LaunchTime] = []
@@ -88,7 +88,7 @@ def analyse(
             times.append(_time(provider, segment, sample, medians, weights, confidence))
             if segment.name == compared and sample.types >= LEAST_TYPES:
                 drawn[provider] = (medians, times[-1].median.value, sample.types)
-    return LaunchTimes(
+    return ProviderLaunchTimes(
         SEGMENTS,
         tuple(times),
         compared,
@@ -99,7 +99,7 @@ def analyse(
     )
 
 
-def _sample(launches: Iterable[Launch], segment: LaunchSegment) -> _Sample:
+def _sample(launches: Iterable[PublishedLaunch], segment: LaunchSegment) -> _Sample:
     left_out: Counter[str] = Counter()
     rows: list[tuple[float, str]] = []
     for launch in launches:

@@ -20,7 +20,7 @@ from nephoscope.features.market.command import NOTHING
 
 if TYPE_CHECKING:
     from nephoscope.store import Store
-    from nephoscope.store.market.records import Launch
+    from nephoscope.store.market.records import PublishedLaunch
 
 _SEGMENTS = ("answer", "kernel", "userland", "ready", "script", "container")
 
@@ -40,7 +40,7 @@ class _LaunchArguments:
 
 
 @command(
-    prints=Document("launch_times", ".features.market.launch_records:LaunchTimes"),
+    prints=Document("launch_times", ".features.market.launch_records:ProviderLaunchTimes"),
     requests=Query(),
 )
 def launch_times(args: _LaunchArguments) -> int:
@@ -77,7 +77,7 @@ def launch_times(args: _LaunchArguments) -> int:
     return present(record, launch_section(record), as_json=args.as_json, to=args.to, source=source)
 
 
-def _imported(store: Store, *, required: bool) -> tuple[list[Launch], str]:
+def _imported(store: Store, *, required: bool) -> tuple[list[PublishedLaunch], str]:
     from nephoscope.store.market.catalogue import MarketCatalogue
 
     catalogue = MarketCatalogue.of_store(store.path)

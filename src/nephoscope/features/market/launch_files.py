@@ -8,10 +8,10 @@ from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import textfile
 from nephoscope.store.imports.moments import moment_s
-from nephoscope.store.market.records import MOMENTS, Launch
+from nephoscope.store.market.records import MOMENTS, PublishedLaunch
 
 
-def read(file: Path) -> list[Launch]:
+def read(file: Path) -> list[PublishedLaunch]:
     """Returns the launches of a file. UsageError with file and line for whatever is wrong."""
     text = textfile.read(file, "list of launches", UsageError, largest=limits.IMPORT_BYTES)
     launches = []
@@ -29,7 +29,7 @@ def read(file: Path) -> list[Launch]:
                         f"{where}: '{cell[:40]}' is no time.", "Write 2026-11-27T12:00:00Z."
                     )
                 moments[name] = at
-        launches.append(Launch(provider, row["type"], row.get("run", ""), moments))
+        launches.append(PublishedLaunch(provider, row["type"], row.get("run", ""), moments))
     if not launches:
         raise UsageError(f"{file}: there are no launches.", f"Columns: {', '.join(columns[1:])}.")
     return launches

@@ -49,7 +49,7 @@ class LaunchComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchTimes:
+class ProviderLaunchTimes:
     """Launch times of imported measurements. compared: the segment that the comparisons are of."""
 
     segments: tuple[LaunchSegment, ...]

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from nephoscope.core.model import Estimate
-from nephoscope.features.market.launch_records import LaunchComparison, LaunchTime, LaunchTimes
+from nephoscope.features.market.launch_records import (
+    LaunchComparison,
+    LaunchTime,
+    ProviderLaunchTimes,
+)
 from nephoscope.report import figures, wording
 from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, items
 from nephoscope.report.columns import count, interval, label, number, ratio, table, text
@@ -22,12 +26,12 @@ def _ends(estimate: Estimate) -> str:
     return "none" if estimate.low is None else wording.interval_text(_in_ns(estimate))
 
 
-def launch_section(launches: LaunchTimes) -> Section:
+def launch_section(launches: ProviderLaunchTimes) -> Section:
     """Returns the section of launch times."""
     return Section("launch-times", "Launch times", tuple(_blocks(launches)))
 
 
-def _blocks(launches: LaunchTimes) -> Iterator[Block]:
+def _blocks(launches: ProviderLaunchTimes) -> Iterator[Block]:
     yield Sentence(_answer(launches), lead=True)
     titles = {segment.name: segment.title for segment in launches.segments}
     first: dict[int, list[str]] = {}
@@ -63,7 +67,7 @@ def _blocks(launches: LaunchTimes) -> Iterator[Block]:
     yield from items((*launches.notes, f"{launches.launches:,} launches of {launches.source}."))
 
 
-def _answer(launches: LaunchTimes) -> str:
+def _answer(launches: ProviderLaunchTimes) -> str:
     title = next(each.title for each in launches.segments if each.name == launches.compared)
     rows = [row for row in launches.times if row.segment == launches.compared]
     if not rows:
@@ -83,7 +87,7 @@ def _answer(launches: LaunchTimes) -> str:
     return sentence
 
 
-def _chart(launches: LaunchTimes, rows: list[LaunchTime]) -> Chart:
+def _chart(launches: ProviderLaunchTimes, rows: list[LaunchTime]) -> Chart:
     drawn = figures.dots(
         [(row.provider, _in_ns(row.median)) for row in rows],
         figures.Axis("median with interval", "ns", from_zero=True),

@@ -11,7 +11,7 @@ from nephoscope.features.platforms.records import MARKS
 from nephoscope.features.platforms.stored_boots import boot_of
 from nephoscope.results import analyse_run
 from nephoscope.store import Store
-from nephoscope.store.market.records import Launch
+from nephoscope.store.market.records import PublishedLaunch
 
 _MOMENTS = {"answer": "api_end", "kernel": "machine_start", MARKS[-1]: "user_data_start"}
 """Mark of a boot -> the moment of an imported launch that stands for it."""
@@ -21,9 +21,9 @@ NOTE = (
 )
 
 
-def read(names: Iterable[str], store: Store) -> list[Launch]:
+def read(names: Iterable[str], store: Store) -> list[PublishedLaunch]:
     """Returns the boots of stored runs. UsageError for a run that has none."""
-    launches: list[Launch] = []
+    launches: list[PublishedLaunch] = []
     for name in names:
         run = store.open(name)
         lines = [line for line in analyse_run.build(run).metrics if line.benchmark == HOST_BOOT]
@@ -37,7 +37,7 @@ def read(names: Iterable[str], store: Store) -> list[Launch]:
     return launches
 
 
-def _launches(run_id: str, lines: Iterable[MetricResult]) -> Iterator[Launch]:
+def _launches(run_id: str, lines: Iterable[MetricResult]) -> Iterator[PublishedLaunch]:
     by_target: dict[str, dict[int, dict[str, float]]] = {}
     for line in lines:
         for number, value in line.by_round.items():
@@ -50,4 +50,4 @@ def _launches(run_id: str, lines: Iterable[MetricResult]) -> Iterator[Launch]:
             at_s = {"api_start": 0.0} | {
                 moment: marks[mark] / 1e9 for mark, moment in _MOMENTS.items() if mark in marks
             }
-            yield Launch(f"own {target}", f"boot {number}", run_id, at_s)
+            yield PublishedLaunch(f"own {target}", f"boot {number}", run_id, at_s)

@@ -19,7 +19,7 @@ from nephoscope.features.market.records import (
     PricedOffer,
 )
 from nephoscope.features.market.works import (
-    Work,
+    PricedWork,
     WorkShare,
     parse_shares,
     title_of,
@@ -310,7 +310,7 @@ def works_of(metrics: Mapping[str, Any]) -> dict[str, str]:
     """Returns the works whose metric was imported, by name."""
     from nephoscope.features.market.works import WORKS
 
-    known: Sequence[Work] = [work for work in WORKS if work.metric in metrics]
+    known: Sequence[PricedWork] = [work for work in WORKS if work.metric in metrics]
     return {work.name: f"{work.title} ({work.metric})" for work in known}
 
 

@@ -26,8 +26,8 @@ from nephoscope.core.model import Better
 from nephoscope.core.reading import jsontext
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.market.records import (
-    Launch,
     MarketMetric,
+    PublishedLaunch,
     ServerType,
     TypeReading,
     type_values,
@@ -51,7 +51,7 @@ class MarketMetadata:
     """What a file states besides its figures. sources: facts of each import, by folder."""
 
     types: list[ServerType] = field(default_factory=list)
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[PublishedLaunch] = field(default_factory=list)
     metrics: dict[str, MarketMetric] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ def _decoded(text: bytes, path: Path) -> MarketMetadata:
         raise LaterFormat(*MARKET.refusal(path, version, str(values.get("nephoscope", ""))))
     return MarketMetadata(
         [ServerType(**each) for each in values["types"]],
-        [Launch(*each) for each in values["launches"]],
+        [PublishedLaunch(*each) for each in values["launches"]],
         {name: MarketMetric(unit, Better(b)) for name, (unit, b) in values["metrics"].items()},
         values["sources"],
     )

@@ -59,7 +59,7 @@ class ServerType:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class PublishedLaunch:
     """A launch of a machine: seconds since 1970 of each moment that is known."""
 
     provider: str
@@ -80,7 +80,7 @@ class TypeReading:
     type: ServerType
     figures: list[tuple[str, float, int]] = field(default_factory=list)
     metrics: dict[str, MarketMetric] = field(default_factory=dict)
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[PublishedLaunch] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     not_read: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from nephoscope.store.imports.inspector.collector import FigureCollector
 from nephoscope.store.imports.inspector.folder import TaskFolder
 from nephoscope.store.imports.moments import moment_s
 from nephoscope.store.imports.rows import mapping, mappings
-from nephoscope.store.market.records import MOMENTS, Launch, ServerType
+from nephoscope.store.market.records import MOMENTS, PublishedLaunch, ServerType
 
 _CACHE = re.compile(r"([0-9.]+) ?([KMG]?)i?B\b")
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -119,5 +119,6 @@ def read_launches(task: TaskFolder, server: ServerType, out: FigureCollector) ->
             continue
         runs.setdefault(clean(run)[:60], {})[moment] = at
     out.reading.launches += [
-        Launch(server.provider, server.name, run, moments) for run, moments in sorted(runs.items())
+        PublishedLaunch(server.provider, server.name, run, moments)
+        for run, moments in sorted(runs.items())
     ]
