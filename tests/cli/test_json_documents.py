@@ -98,7 +98,7 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     (tmp_path / "tariff.yaml").write_text(TARIFF)
     (tmp_path / "offers.yaml").write_text(OFFERS)
     (tmp_path / "capture.pcap").write_bytes(pcap())
-    make_tree(tmp_path / "types", many(2))
+    make_tree(tmp_path / "types", many(54))
     import_tree(tmp_path / "types", tmp_path / "store")
     (tmp_path / "events.csv").write_text("time,ok\n1685577600,1\n1685577660,1\n")
     return stored
@@ -169,6 +169,7 @@ CASES = [
     ("market", "--list", ["--list"]),
     ("launch-times", "", []),
     ("cpu-spread", "", []),
+    ("predict", "", ["--work", "redis"]),
     ("tariff", "", ["tariff.yaml"]),
     ("utility", "", ["offers.yaml"]),
     ("compare", "", ["RUN"]),

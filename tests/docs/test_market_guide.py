@@ -14,6 +14,7 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "market.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ nephoscope (.*?)(?: {2,}#.*)?$", TEXT, re.M)
 PRICES = re.search(r'```text title="prices.csv"\n(.*?)```', TEXT, re.S)
+MINE = re.search(r'```text title="mine.csv"\n(.*?)```', TEXT, re.S)
 SENTENCES = (
     r"54 server types with [0-9,]+ figures and 54 launches are stored.* 2 server types have one",
     r"alpha/type-000(20|12) in eu-1 is cheapest for Redis SET requests",
@@ -24,6 +25,10 @@ SENTENCES = (
     r"shortest request until the API's answer",
     r"CPU models by its lower bound|No CPU model has 6",
     r"CPU model",
+    r"alpha/type-00012 would do",
+    r"Every imported type has a figure",
+    # The made types are unlike any machine.
+    r"There is no prediction of HTTP requests .* for mine: its figures are farther",
 )
 """What each command of the guide has to print."""
 
@@ -34,6 +39,8 @@ def test_every_command_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     make_tree(tmp_path / "sc-inspector-data", many(54))
     assert PRICES is not None
     (tmp_path / "prices.csv").write_text(PRICES[1])
+    assert MINE is not None
+    (tmp_path / "mine.csv").write_text(MINE[1])
     assert len(COMMANDS) == len(SENTENCES)
     for command, sentence in zip(COMMANDS, SENTENCES, strict=True):
         done = run_inside(shlex.split(command))

@@ -10,6 +10,7 @@ MARKET = Feature(
     commands=(
         ".features.market.command:market",
         ".features.market.launch_command:launch_times",
+        ".features.market.prediction_command:predict",
         ".features.market.spread_command:cpu_spread",
     ),
 )

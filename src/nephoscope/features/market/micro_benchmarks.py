@@ -1,0 +1,122 @@
+"""Features of a server type: what a minute of small benchmarks shows of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nephoscope.core.errors import UsageError
+from nephoscope.core.reading.sentences import listed
+from nephoscope.stats.statistics.values import Array
+from nephoscope.store.market.records import ServerType
+
+ARM = "aarch64"
+_COVERED = 0.95
+"""Share of the best covered metric's types that a metric has to have, to be a feature."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Metrics of one tool. pattern: their names; of those with equal groups one is used. per_cpu:
+    whether the rate is that of all CPUs together."""
+
+    name: str
+    pattern: re.Pattern[str]
+    per_cpu: bool = False
+
+
+_SOURCES = (
+    _Source("CPU on one thread", re.compile(r"stress-ng\.div16/ops_per_s workers=1")),
+    _Source("CPU on all threads", re.compile(r"stress-ng\.div16/ops_per_s workers=all"), True),
+    _Source("hashing", re.compile(r"openssl\.sha256/bytes_per_s block=16384"), True),
+    _Source(
+        "compression",
+        re.compile(r"compression\.(zstd|brotli|lz4)/compress_bytes_per_s (?:.*,)?threads=1"),
+    ),
+    _Source("memory bandwidth", re.compile(r"bw_mem\.(rd|wr|rdwr)/bytes_per_s mb=([0-9.]+)")),
+)
+_FACTS = "CPUs, threads per core, architecture"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What is known of a machine besides its rates."""
+
+    cpus: int
+    threads_per_core: int
+    architecture: str
+
+    @classmethod
+    def of(cls, server: ServerType) -> MachineFacts | None:
+        """Returns those of a type; None where the number of CPUs is not known."""
+        if not server.cpus:
+            return None
+        return cls(server.cpus, server.threads_per_core or 1, server.architecture)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSet:
+    """The metrics that are features. blocks: source -> places of its columns."""
+
+    metrics: Sequence[str]
+    per_cpu: Sequence[bool]
+    blocks: Mapping[str, Sequence[int]]
+
+    def row(self, rates: Mapping[str, float], facts: MachineFacts) -> Array | None:
+        """Returns the features of a machine; None where one is missing."""
+        values = np.array([rates.get(name, np.nan) for name in self.metrics])
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            return None
+        cpus = float(np.log(facts.cpus))
+        logs = np.log(values) - np.where(self.per_cpu, cpus, 0.0)
+        known = [cpus, float(facts.threads_per_core > 1), float(facts.architecture == ARM)]
+        return np.concatenate([logs, known])
+
+    def missing(self, rates: Mapping[str, float]) -> list[str]:
+        """Returns the metrics that a machine lacks."""
+        return [name for name in self.metrics if not rates.get(name, 0) > 0]
+
+
+def candidates(metrics: Iterable[str], work: str) -> list[str]:
+    """Returns the metrics that may be features of a work's metric: none of the same tool."""
+    tool = work.partition("/")[0].partition(".")[0]
+    return sorted(
+        name
+        for name in metrics
+        if name.partition("/")[0].partition(".")[0] != tool
+        and any(source.pattern.fullmatch(name) for source in _SOURCES)
+    )
+
+
+def feature_set(counts: Mapping[str, int]) -> FeatureSet:
+    """Returns the features. counts: types with each metric. UsageError where there are too few."""
+    by_key: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
+    for name, number in counts.items():
+        for source in _SOURCES:
+            match = source.pattern.fullmatch(name)
+            if match:
+                by_key[(source.name, *match.groups())].append((-number, name))
+    chosen = {key: min(own) for key, own in by_key.items()}
+    most = max((-number for number, _ in chosen.values()), default=0)
+    names: list[str] = []
+    per_cpu: list[bool] = []
+    blocks: dict[str, list[int]] = defaultdict(list)
+    for source in _SOURCES:
+        for key in sorted(key for key in chosen if key[0] == source.name):
+            number, name = chosen[key]
+            if -number >= _COVERED * most:
+                blocks[source.name].append(len(names))
+                names.append(name)
+                per_cpu.append(source.per_cpu)
+    if len(blocks) < 2:
+        raise UsageError(
+            "The imported figures have too few small benchmarks to predict others from: "
+            f"{listed(sorted(blocks)) or 'none'}.",
+            f"Import some of: {listed([source.name for source in _SOURCES])}.",
+        )
+    blocks[_FACTS] = [*range(len(names), len(names) + 3)]
+    return FeatureSet(names, per_cpu, dict(blocks))

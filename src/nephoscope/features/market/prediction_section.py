@@ -1,0 +1,116 @@
+"""Predicted rates of server types as a section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nephoscope.core import units
+from nephoscope.features.market.prediction_records import (
+    HoldOutCheck,
+    PredictedType,
+    TypePrediction,
+)
+from nephoscope.report import wording
+from nephoscope.report.blocks import Block, Column, Section, Sentence, items
+from nephoscope.report.columns import count, number, ratio, table, text
+
+_CHECKED = 12
+"""Groups of a check that are listed; the largest."""
+
+
+def prediction_section(result: TypePrediction) -> Section:
+    """Returns the section."""
+    return Section("prediction", "Predicted server types", tuple(_blocks(result)))
+
+
+def _blocks(result: TypePrediction) -> Iterator[Block]:
+    yield Sentence(_answer(result), lead=True)
+    yield Sentence(
+        f"Predicted from small benchmarks of {result.trained_on:,} measured types. "
+        f"{_percent(result.confidence)} intervals, for a type of a provider and a CPU model that "
+        f"nobody measured. {result.lacks}"
+    )
+    if result.types:
+        yield _types(result)
+    for grouping, checks in result.checks.items():
+        largest = sorted(checks, key=lambda check: -check.coverage.n)[:_CHECKED]
+        covered: tuple[Column[HoldOutCheck], ...] = ratio(
+            "inside their intervals", lambda check: check.coverage
+        )
+        yield table(
+            largest,
+            text(grouping, lambda check: wording.clean(check.group)),
+            count("types", lambda check: check.coverage.n),
+            *covered[:2],
+            number("median error", lambda check: _percent(check.error)),
+            number("half width", lambda check: f"±{_percent(check.half_width)}"),
+            caption=f"Each {grouping} predicted from all others:",
+        )
+    yield from items(_notes(result))
+
+
+def _types(result: TypePrediction) -> Block:
+    has_measured = any(each.measured is not None for each in result.types)
+    measured: list[Column[PredictedType]] = [
+        number(
+            "measured",
+            lambda row: None if row.measured is None else _rate(row.measured, result),
+        )
+    ]
+    return table(
+        result.types,
+        text("type", _name),
+        text("CPU model", lambda row: wording.clean(row.cpu_model)),
+        number(
+            "predicted",
+            lambda row: "none" if row.predicted is None else _rate(row.predicted.value, result),
+        ),
+        number(
+            "interval",
+            lambda row: "" if row.predicted is None else wording.interval_text(row.predicted),
+        ),
+        *(measured if has_measured else ()),
+    )
+
+
+def _name(row: PredictedType) -> str:
+    return wording.clean(f"{row.provider}/{row.type}".strip("/"))
+
+
+def _growth(factor: float) -> str:
+    return f"{100 * (factor - 1):+.0f} %" if factor < 2 else f"{factor:.3g} times"
+
+
+def _rate(value: float, result: TypePrediction) -> str:
+    return units.format_value(value, result.unit)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _answer(result: TypePrediction) -> str:
+    first = next((each for each in result.types if each.predicted is not None), None)
+    if not result.types:
+        return f"Every imported type has a figure of {result.title}; name some to see them checked."
+    if first is None or first.predicted is None:
+        return f"There is no prediction of {result.title} for {_name(result.types[0])}: " + (
+            f"{result.types[0].reason}."
+        )
+    name = _name(first)
+    best = "would do" if result.types_in_all == 1 else "is predicted as the fastest:"
+    return f"{name} {best} {wording.estimate_text(first.predicted)} of {result.title}."
+
+
+def _notes(result: TypePrediction) -> Iterator[str]:
+    if result.types_in_all > len(result.types):
+        more = result.types_in_all - len(result.types)
+        yield f"{wording.plural(more, 'more type')} with a prediction; --top shows more."
+    for each in result.types:
+        if each.predicted is None:
+            yield f"{_name(each)} has no prediction: {each.reason}."
+    if result.carried_by:
+        shares = [f"{name} ({_growth(factor)})" for name, factor in result.carried_by.items()]
+        yield f"By how much the error grows without each source: {', '.join(shares)}."
+    for reason, types in result.left_out.items():
+        yield f"Not used: {wording.plural(types, 'type')} {reason}."
