@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nephoscope.stats.group_prediction.model import GroupedProcess, Shape, StandardRows
+from nephoscope.stats.group_prediction.model import GroupedProcess, ProcessShape, StandardRows
 
 from .worlds import world
 
-SHAPE = Shape(1.0, 0.03, 1.0)
+SHAPE = ProcessShape(1.0, 0.03, 1.0)
 
 
 def _direct(features: np.ndarray, values: np.ndarray, new: np.ndarray) -> np.ndarray:

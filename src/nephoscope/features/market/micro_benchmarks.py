@@ -20,7 +20,7 @@ _COVERED = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _MicroBenchmark:
     """Metrics of one tool. pattern: their names; of those with equal groups one is used. per_cpu:
     whether the rate is that of all CPUs together."""
 
@@ -30,14 +30,18 @@ class _Source:
 
 
 _SOURCES = (
-    _Source("CPU on one thread", re.compile(r"stress-ng\.div16/ops_per_s workers=1")),
-    _Source("CPU on all threads", re.compile(r"stress-ng\.div16/ops_per_s workers=all"), True),
-    _Source("hashing", re.compile(r"openssl\.sha256/bytes_per_s block=16384"), True),
-    _Source(
+    _MicroBenchmark("CPU on one thread", re.compile(r"stress-ng\.div16/ops_per_s workers=1")),
+    _MicroBenchmark(
+        "CPU on all threads", re.compile(r"stress-ng\.div16/ops_per_s workers=all"), True
+    ),
+    _MicroBenchmark("hashing", re.compile(r"openssl\.sha256/bytes_per_s block=16384"), True),
+    _MicroBenchmark(
         "compression",
         re.compile(r"compression\.(zstd|brotli|lz4)/compress_bytes_per_s (?:.*,)?threads=1"),
     ),
-    _Source("memory bandwidth", re.compile(r"bw_mem\.(rd|wr|rdwr)/bytes_per_s mb=([0-9.]+)")),
+    _MicroBenchmark(
+        "memory bandwidth", re.compile(r"bw_mem\.(rd|wr|rdwr)/bytes_per_s mb=([0-9.]+)")
+    ),
 )
 _FACTS = "CPUs, threads per core, architecture"
 

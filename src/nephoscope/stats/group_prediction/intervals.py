@@ -13,7 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.stats.group_prediction.model import GroupedProcess, Predicted, Shape, StandardRows
+from nephoscope.stats.group_prediction.model import (
+    GroupedProcess,
+    Predicted,
+    ProcessShape,
+    StandardRows,
+)
 from nephoscope.stats.statistics.values import Array, Refused
 
 LEAST_GROUPS = 3
@@ -29,7 +34,7 @@ _FARTHEST = 0.99
 """Quantile of the distances at which left-out groups were predicted; beyond it nothing is."""
 _LEVELS = 20
 SHAPES = tuple(
-    Shape(scale, noise, amplitude)
+    ProcessShape(scale, noise, amplitude)
     for scale in (0.5, 1.0, 2.0)
     for noise in (0.01, 0.03)
     for amplitude in (0.3, 1.0)
@@ -63,7 +68,7 @@ class GroupForecast:
     is_near: Array
     confidence: float
     rows: int
-    shape: Shape
+    shape: ProcessShape
     checks: Mapping[str, Sequence[GroupCheck]]
 
 
@@ -144,10 +149,10 @@ def _weights(groups: Array) -> Array:
     return np.array([by_name[name] for name in groups])
 
 
-def _chosen(rows: StandardRows, logs: Array, groups: Array, weights: Array) -> Shape:
+def _chosen(rows: StandardRows, logs: Array, groups: Array, weights: Array) -> ProcessShape:
     """Returns the shape by which left-out groups are predicted best, groups counting alike."""
 
-    def error(shape: Shape) -> float:
+    def error(shape: ProcessShape) -> float:
         out = GroupedProcess(rows, logs, groups, weights, shape).left_out()
         return float(np.average(np.abs(logs - out.mean), weights=weights))
 
@@ -206,7 +211,7 @@ def errors_without(
     values: Array,
     groups: Sequence[str],
     blocks: Mapping[str, Sequence[int]],
-    shape: Shape,
+    shape: ProcessShape,
 ) -> dict[str, float]:
     """Returns the mean error of left-out groups without each block of columns, relative to that
     with all of them: how much a prediction owes to the block.

@@ -23,7 +23,7 @@ _JITTER = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ProcessShape:
     """Parameters of the process, relative to the standard deviation of the values.
 
     scale: length of the Gaussian part in root mean squares of standardised features. noise:
@@ -70,7 +70,12 @@ class GroupedProcess:
     """
 
     def __init__(
-        self, standard: StandardRows, values: Array, groups: Array, weights: Array, shape: Shape
+        self,
+        standard: StandardRows,
+        values: Array,
+        groups: Array,
+        weights: Array,
+        shape: ProcessShape,
     ) -> None:
         self._shape = shape
         self._standard = standard
