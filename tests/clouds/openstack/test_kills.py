@@ -141,10 +141,6 @@ def test_nothing_is_left_of_tenants_that_were_killed(
                 time.sleep(0.005)
             return not Path(f"/proc/{pid}").exists()
 
-        killed = daemons.enter_context(
-            dying(openstack_cloud.services, names, f"daemons:{provider}")
-        )
-
         # Tenants are killed after so many lines of their log, and a part of the time of a line:
         # daemons that are away stretch some steps, and none of them is to be missed for it.
         def whole(number: int) -> tuple[float, int]:
@@ -162,6 +158,9 @@ def test_nothing_is_left_of_tenants_that_were_killed(
             times, logs = zip(*pool.map(whole, range(AT_ONCE)), strict=True)
         whole_s, lines = statistics.median(times), max(logs)
         asked: dict[str, int] = {}
+        killed = daemons.enter_context(
+            dying(openstack_cloud.services, names, f"daemons:{provider}")
+        )
 
         def one(number: int) -> None:
             drawn = random.Random(f"kills:{provider}:{number}")
