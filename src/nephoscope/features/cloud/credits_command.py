@@ -27,7 +27,10 @@ _BEGIN_S = 300.0
 class _CloudCreditsArguments:
     machines: MachineOptions = options.group(MachineOptions)
     load: str = option(
-        "--load", click.Choice(("cpu", "disk")), "Resource that is loaded.", default="cpu"
+        "--load",
+        click.Choice(("cpu", "disk", "network")),
+        "Resource that is loaded; two machines of each type for a network.",
+        default="cpu",
     )
     duration_s: float = option(
         "--duration", duration("5 s", "24 h"), "Time of load without a pause.", default="30min"
@@ -51,15 +54,15 @@ def credits_(args: _CloudCreditsArguments) -> int:
     """Measure burst credits: burst, baseline, size and refill.
 
     Rents a machine of each type, loads it for --duration, again after each --pause, and removes it.
-    A credit that lasts longer than the load does not show. `nephoscope credits` analyses a file or
-    a stored run in the same way.
+    With --load network it sends to a second machine of its type. A credit that lasts longer than
+    the load does not show. `nephoscope credits` analyses a file or a stored run in the same way.
     """
     from nephoscope.features.credits.plan import CreditRequest, plan_of
     from nephoscope.store import Store
 
     request = CreditRequest(args.load, args.duration_s, args.pause_s, args.cycles)
-    record = args.machines.record()
-    number = len(list(record.each()))
+    record = args.machines.record().model_copy(update={"count": request.machines})
+    number = len(list(record.each())) // request.machines
     plan = plan_of(
         [record],
         request,
