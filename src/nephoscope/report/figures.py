@@ -147,15 +147,43 @@ def axis_of(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     return out
 
 
+_SECOND = {"ns": 1e9, "s": 1.0}
+_LONG_TIMES = (
+    (60.0, "min", (1, 2, 5, 10, 20, 30)),
+    (3600.0, "h", (1, 2, 3, 6, 12)),
+    (86400.0, "d", (1, 2, 5, 10)),
+)
+"""Units of time that are not decimal: seconds, symbol, steps of ticks in it."""
+
+
+def _time_scale(raw: float, unit: str) -> tuple[float, str, tuple[int, ...]] | None:
+    """Returns size, symbol and steps of the unit of time for ticks this far apart; None where
+    seconds or a part of them, or no time, are on the axis."""
+    second = _SECOND.get(unit)
+    if second is None or raw <= 30 * second:
+        return None
+    size, symbol, factors = next(
+        (each for each in _LONG_TIMES if raw <= each[0] * each[2][-1] * second), _LONG_TIMES[-1]
+    )
+    return size * second, symbol, factors
+
+
 def _linear_ticks(low: float, high: float, axis: Axis) -> dict[str, Any]:
     span = (high - low) or abs(high) or 1.0
     raw = span / 5
-    step = 10 ** math.floor(math.log10(raw))
-    step *= next(factor for factor in (1, 2, 5, 10) if raw <= factor * step * (1 + 1e-9))
+    of_time = _time_scale(raw, axis.unit)
+    unit_size = of_time[0] if of_time else 10 ** math.floor(math.log10(raw))
+    factors = of_time[2] if of_time else (1, 2, 5, 10)
+    # Beyond the last factor, of days, the steps are decimal again.
+    while raw > factors[-1] * unit_size * (1 + 1e-9):
+        unit_size *= 10
+    step = unit_size * next(each for each in factors if raw <= each * unit_size * (1 + 1e-9))
     first = math.floor(low / step + 1e-9)
     last = math.ceil(high / step - 1e-9)
     places = [index * step for index in range(first, last + 1)]
-    if axis.unit in ("count", "none"):
+    if of_time:
+        labels = [f"{place / of_time[0]:.6g} {of_time[1]}" for place in places]
+    elif axis.unit in ("count", "none"):
         labels = [f"{place:,.10g}" if abs(place) >= 1e6 else f"{place:.6g}" for place in places]
     else:
         divisor, label = units.scale_of(axis.unit, max(abs(places[0]), abs(places[-1])))

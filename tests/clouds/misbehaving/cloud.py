@@ -136,6 +136,8 @@ SETTINGS: dict[str, Any] = {
     "host_cpus": (),
     # CPU credits of each machine: burst and baseline in CPUs, credit in CPU seconds; None: no end.
     "cpu_credit": None,
+    # The same of what each machine sends: burst and baseline in bits per second, credit in bits.
+    "network_credit": None,
     # Mean life of a spot machine until its interruption, and the shape of its Weibull distribution;
     # 1 is a constant hazard. None: only what the fault `interruption` strikes.
     "spot_life_s": None,

@@ -291,6 +291,8 @@ class _Machine:
             ("link", "set", "eth0", "up"),
         ):
             subprocess.run(["nsenter", f"--net={inside}", "ip", *words], check=True)
+        if credit := self._owner.cloud.settings["network_credit"]:
+            _give_credit(inside, **credit)
         self._metadata = _serve_metadata(inside, self._owner, self.instance.id)
         self._connected = pid
         # The groups of others may let in their members, of which this is one now.
@@ -391,3 +393,11 @@ def _serve_metadata(namespace: str, owner: Machines, instance: str) -> Threading
     server.socket = made[0]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
+
+
+def _give_credit(inside: str, *, burst: float, baseline: float, credit: float) -> None:
+    """A token bucket for what a machine sends, in bits: the kernel's own."""
+    rates = ["rate", f"{baseline:.0f}bit", "peakrate", f"{burst:.0f}bit", "mtu", "1600"]
+    words = ["tc", "qdisc", "add", "dev", "eth0", "root", "tbf", *rates]
+    words += ["burst", f"{credit / 8:.0f}b", "latency", "50ms"]
+    subprocess.run(["nsenter", f"--net={inside}", *words], check=True)

@@ -99,3 +99,29 @@ def test_a_planted_credit_is_measured(cloud: Double, tmp_path: Path) -> None:
     share = analysis["baseline"]["value"] / analysis["burst"]["value"]
     assert share == pytest.approx(baseline / burst, rel=0.1)
     assert analysis["drain"]["value"] == pytest.approx(credit / (burst - baseline), rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@tools.needs("sshd", "ssh-keygen", "tc")
+@pytest.mark.usefixtures("root_only", "probe")
+def test_a_planted_credit_of_a_network_is_measured(cloud: Double, tmp_path: Path) -> None:
+    burst, baseline, credit = 400e6, 80e6, 1.6e9
+    cloud.settings(
+        machines=True, boot_s=0.3, stop_s=0.3, shutdown_s=0.3,
+        network_credit={"burst": burst, "baseline": baseline, "credit": credit},
+    )  # fmt: skip
+    words = ["credits", "ec2", *_rented(cloud), "--load", "network", "--money", "1", "--json"]
+    done = _typed(cloud, tmp_path, *words, "--duration", "20s")
+    cloud.reset()
+    assert done.returncode == 0, done.stderr
+    assert cloud.live() == []
+    (series,) = json.loads(done.stdout)["burst_credits"]["series"]
+    assert series["source"] == "m-1"
+    analysis = series["analysis"]
+    assert analysis["verdict"] == "on credit", analysis
+    # Payload of TCP in frames of 1500 bytes and an Ethernet header, as the bucket counts.
+    payload = 1448 / 1514 / 8
+    assert analysis["burst"]["value"] == pytest.approx(burst * payload, rel=0.05)
+    assert analysis["baseline"]["value"] == pytest.approx(baseline * payload, rel=0.05)
+    assert analysis["drain"]["value"] == pytest.approx(credit / (burst - baseline), rel=0.1)

@@ -38,8 +38,9 @@ def spec(name: str, zone: str, **more: object) -> RentalSpec:
 
 
 async def rent(rentals: Rentals, name: str, zone: str) -> None:
-    """One whole rental."""
-    await rentals.create(spec(name, zone), say=lambda line: None)
+    """One whole rental. A machine whose daemon was killed while it was made stays as it is for
+    ever, and is replaced."""
+    await rentals.create(spec(name, zone, boot_s=90.0), say=lambda line: None)
     await asyncio.sleep(1.0)
     await rentals.remove(name)
 

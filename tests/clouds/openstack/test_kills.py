@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,8 @@ from .fixtures import credentials
 from .services import Services
 
 KILLS = int(os.environ.get("NEPHOSCOPE_CLOUD_KILLS", "30"))
-AT_ONCE = 5
+AT_ONCE = 6
+APIS = {"nova-api": "compute", "ec2-api": "ec2"}
 DAEMONS = ("nova-compute-fake", "nova-compute-qemu", "nova-conductor", "nova-scheduler", "nova-api")
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,6 +52,9 @@ def dying(services: Services, names: tuple[str, ...], seed: str) -> Iterator[Cou
             killed[name] += 1
             over.wait(drawn.uniform(0, 8))
             services.start(name)
+            # One that is never up for long is another test; a busy machine starts it slowly.
+            if name in APIS:
+                services.answering(APIS[name])
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -101,6 +106,115 @@ def calls_of(folder: Path, name: str) -> int:
     )
 
 
+class Nursery:
+    """Starts tenants as children of one process, which has read the libraries once."""
+
+    def __init__(self, provider: str, endpoint: str, folder: Path) -> None:
+        module = "tests.clouds.openstack.tenants"
+        words = [sys.executable, "-m", module, provider, endpoint, str(folder)]
+        self._process = subprocess.Popen(
+            words, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._lock = threading.Lock()
+        self._folder = folder
+
+    def start(self, name: str, zone: str) -> int:
+        with self._lock:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.write(f"{name} {zone}\n")
+            self._process.stdin.flush()
+            return int(self._process.stdout.readline())
+
+    def lines(self, name: str) -> int:
+        """Lines of a tenant's log so far."""
+        return len(RentalFolder(name, self._folder).intents())
+
+    def close(self) -> None:
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait(60)
+
+
+def ended(pid: int, limit_s: float) -> bool:
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end and Path(f"/proc/{pid}").exists():
+        time.sleep(0.005)
+    return not Path(f"/proc/{pid}").exists()
+
+
+def timed(nursery: Nursery, here: Rentals, provider: str) -> tuple[float, int]:
+    """Seconds of a whole rental, and lines of its log; several at once, as they are killed."""
+
+    def whole(number: int) -> tuple[float, int]:
+        name, lines = f"{provider}whole{number}", 0
+        began = time.monotonic()
+        pid = nursery.start(name, FAKE)
+        while not ended(pid, 0.05):
+            lines = max(lines, nursery.lines(name))
+            assert time.monotonic() - began < 900
+        elapsed_s = time.monotonic() - began
+        swept(here, name)
+        return elapsed_s, lines
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        times, logs = zip(*pool.map(whole, range(AT_ONCE)), strict=True)
+    return statistics.median(times), min(logs)
+
+
+@dataclass(frozen=True)
+class Killing:
+    """Tenants are killed after so many lines of their log, and a part of the time of a line:
+    daemons that are away stretch some steps, and none of them is to be missed for it.
+
+    asked: calls that each killed tenant meant to make machines by.
+    """
+
+    nursery: Nursery
+    here: Rentals
+    folder: Path
+    provider: str
+    whole_s: float
+    lines: int
+    asked: dict[str, int] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def one(self, number: int) -> None:
+        drawn = random.Random(f"kills:{self.provider}:{number}")
+        name = f"{self.provider}{number}"
+        pid = self.nursery.start(name, QEMU if number % 8 == 7 else FAKE)
+        after, calls = drawn.randrange(self.lines), 0
+        while self.nursery.lines(name) < after and not ended(pid, 0.01):
+            calls = max(calls, calls_of(self.folder, name))
+        ended(pid, drawn.uniform(0, self.whole_s / (self.lines + 1)))
+        # One that an absent daemon has ended, or that was quick, is followed by another.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            self.outcomes["killed"] += 1
+            self.asked[name] = calls
+        assert ended(pid, 60)
+        if name in self.asked:
+            self.asked[name] = max(calls, calls_of(self.folder, name))
+        sweeps = swept(self.here, name)
+        self.outcomes["sweeps"] += sweeps
+        assert not (self.folder / name).exists()
+        did = f"killed after {after} lines" if name in self.asked else "ended by itself"
+        print(f"{name}: {did}, {self.asked.get(name)} calls, {sweeps} sweeps", flush=True)  # noqa: T201
+
+    def all(self) -> None:
+        numbers, lock = iter(range(100 * KILLS)), threading.Lock()
+
+        def work(_: int) -> None:
+            while self.outcomes["killed"] < KILLS:
+                with lock:
+                    number = next(numbers)
+                self.one(number)
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(work, range(AT_ONCE)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openstack", "ec2"])
 def test_nothing_is_left_of_tenants_that_were_killed(
@@ -114,79 +228,13 @@ def test_nothing_is_left_of_tenants_that_were_killed(
     endpoint = {"openstack": site.url("identity"), "ec2": openstack_cloud.ec2_url}[provider]
     settings = CloudSettings(provider, endpoint, "renter")
     here = tenants.rentals(settings, folder)
-    outcomes: Counter[str] = Counter()
-    words = [sys.executable, "-m", "tests.clouds.openstack.tenants", provider, endpoint, folder]
-    lock = threading.Lock()
-    names = (*DAEMONS, "ec2-api") if provider == "ec2" else DAEMONS
-    with (
-        subprocess.Popen(
-            words, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as nursery,
-        contextlib.ExitStack() as daemons,
-    ):
-        assert nursery.stdin is not None
-        assert nursery.stdout is not None
-
-        def start(name: str, zone: str) -> int:
-            with lock:
-                assert nursery.stdin is not None
-                assert nursery.stdout is not None
-                nursery.stdin.write(f"{name} {zone}\n")
-                nursery.stdin.flush()
-                return int(nursery.stdout.readline())
-
-        def ended(pid: int, limit_s: float) -> bool:
-            end = time.monotonic() + limit_s
-            while time.monotonic() < end and Path(f"/proc/{pid}").exists():
-                time.sleep(0.005)
-            return not Path(f"/proc/{pid}").exists()
-
-        killed = daemons.enter_context(
-            dying(openstack_cloud.services, names, f"daemons:{provider}")
-        )
-
-        # Tenants are killed after so many lines of their log, and a part of the time of a line:
-        # daemons that are away stretch some steps, and none of them is to be missed for it.
-        def whole(number: int) -> tuple[float, int]:
-            name, lines = f"{provider}whole{number}", 0
-            began = time.monotonic()
-            pid = start(name, FAKE)
-            while not ended(pid, 0.05):
-                lines = max(lines, len(RentalFolder(name, folder).intents()))
-                assert time.monotonic() - began < 900
-            elapsed_s = time.monotonic() - began
-            swept(here, name)
-            return elapsed_s, lines
-
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            times, logs = zip(*pool.map(whole, range(AT_ONCE)), strict=True)
-        whole_s, lines = statistics.median(times), max(logs)
-        asked: dict[str, int] = {}
-
-        def one(number: int) -> None:
-            drawn = random.Random(f"kills:{provider}:{number}")
-            name = f"{provider}{number}"
-            pid = start(name, QEMU if number % 8 == 7 else FAKE)
-            after = drawn.randint(0, lines)
-            while len(RentalFolder(name, folder).intents()) < after and not ended(pid, 0.01):
-                pass
-            ended(pid, drawn.uniform(0, whole_s / (lines + 1)))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                outcomes["killed"] += 1
-            assert ended(pid, 60)
-            asked[name] = calls_of(folder, name)
-            sweeps = swept(here, name)
-            outcomes["sweeps"] += sweeps
-            assert not (folder / name).exists()
-            print(f"{name}: {asked[name]} calls, {sweeps} sweeps", flush=True)  # noqa: T201
-
-        numbers = iter(range(100 * KILLS))
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            while outcomes["killed"] < KILLS:
-                list(pool.map(one, [next(numbers) for _ in range(AT_ONCE)]))
-        nursery.stdin.close()
-        nursery.wait(60)
+    daemons = (*DAEMONS, "ec2-api") if provider == "ec2" else DAEMONS
+    with contextlib.closing(Nursery(provider, endpoint, folder)) as nursery:
+        whole_s, lines = timed(nursery, here, provider)
+        killing = Killing(nursery, here, folder, provider, whole_s, lines)
+        with dying(openstack_cloud.services, daemons, f"daemons:{provider}") as killed:
+            killing.all()
+    asked, outcomes = killing.asked, killing.outcomes
     settled_s = oracles.until_nothing(openstack_cloud, limit_s=180)
     made = made_by_call(openstack_cloud, provider)
     tried = {name: made.get(name, []) for name in asked}

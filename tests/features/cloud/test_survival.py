@@ -7,7 +7,10 @@ import pytest
 
 from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud.survival import analyse, job_sentence
+from nephoscope.features.cloud.survival_section import section
 from nephoscope.measure.cloud.machine_lives import MachineLife
+from nephoscope.report import terminal_output
+from nephoscope.report.blocks import Chart
 
 
 def _life(hours: float, *, end: str = "interrupted", **more: str) -> MachineLife:
@@ -53,3 +56,15 @@ def test_few_interruptions_are_not_compared_and_long_jobs_are_refused() -> None:
 def test_without_spot_machines_one_sentence_says_how_to_get_some(lives: list[MachineLife]) -> None:
     with pytest.raises(UsageError, match="No machine of the spot market has ended here"):
         analyse(lives)
+
+
+def test_the_page_has_the_curve_of_all_machines_and_of_each_group() -> None:
+    lives = [_life(hours, zone=zone) for hours in (1.0, 2.0, 4.0) for zone in "ab"]
+    page = section(analyse(lives, job_h=(1.0, 100.0)), price=0.5)
+    text = terminal_output.render(page.title, [page], colour=False, width=100)
+    assert "6 machines of the spot market in 14 machine-hours: 6 interruptions." in text
+    assert "which cost" in text
+    assert "A job of 100 h" in text
+    (chart,) = (block for block in page.blocks if isinstance(block, Chart))
+    curves = [trace for trace in chart.figure["data"] if trace.get("mode") == "lines"]
+    assert {"all", "zone a", "zone b"} <= {curve.get("name") for curve in curves}

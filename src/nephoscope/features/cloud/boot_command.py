@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import Count, option
+from nephoscope.cli.kit.run_options import RunOptions
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.estimates import SEGMENTS, estimate_cells
 from nephoscope.features.cloud.rented_options import MachineOptions
@@ -27,12 +26,7 @@ LAUNCH_S = 180.0
 class _BootArguments:
     machines: MachineOptions = options.group(MachineOptions)
     launches: int = option("--count", Count(2, 1000), "Launches of each image and type.", default=6)
-    seed: int | None = options.SEED
-    budget: float | None = options.BUDGET
-    labels: Mapping[str, str] = options.LABELS
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-    dry_run: bool = options.DRY_RUN
+    run: RunOptions = options.group(RunOptions)
 
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
@@ -43,17 +37,7 @@ def boot(args: _BootArguments) -> int:
     and types in random order: from the call to the cloud's answer, to running, to the start of the
     kernel and of init, to the first login. Everything is removed in the end.
     """
-    from nephoscope.store import Store
-
-    return measuring.run_or_preview(
-        _plan(args),
-        Store(args.store),
-        as_json=args.as_json,
-        fresh=True,
-        dry_run=args.dry_run,
-        lab_for="",
-        text_of=_text,
-    )
+    return args.run.carry_out(_plan(args), _text)
 
 
 def _plan(args: _BootArguments) -> Plan:
@@ -63,7 +47,7 @@ def _plan(args: _BootArguments) -> Plan:
 
     target = args.machines.record()
     number = len(list(target.each()))
-    budget_s = args.budget or LAUNCH_S * number * (args.launches + 1)
+    budget_s = args.run.budget or LAUNCH_S * number * (args.launches + 1)
     values: dict[str, Any] = {
         "name": "cloud-boot",
         "question": "How long does a machine take to be ready, by image, type and segment?",
@@ -79,7 +63,7 @@ def _plan(args: _BootArguments) -> Plan:
         "repeat": {"min": args.launches, "max": args.launches},
         "warmup": 0,
         "budget": budget_s,
-        "seed": args.seed,
+        "seed": args.run.seed,
         **args.machines.spending(),
     }
     return from_values(values, catalog.load(), lambda _: "")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope.cli.kit import measuring, options
+from nephoscope.cli.kit import options
 from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import Count, duration, option
+from nephoscope.cli.kit.run_options import RunOptions
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.rented_options import MachineOptions
 
@@ -27,7 +26,10 @@ _BEGIN_S = 300.0
 class _CloudCreditsArguments:
     machines: MachineOptions = options.group(MachineOptions)
     load: str = option(
-        "--load", click.Choice(("cpu", "disk")), "Resource that is loaded.", default="cpu"
+        "--load",
+        click.Choice(("cpu", "disk", "network")),
+        "Resource that is loaded; two machines of each type for a network.",
+        default="cpu",
     )
     duration_s: float = option(
         "--duration", duration("5 s", "24 h"), "Time of load without a pause.", default="30min"
@@ -38,12 +40,7 @@ class _CloudCreditsArguments:
     cycles: int = option(
         "--cycles", Count(1, 100), "Times of load; from two on the refill is measured.", default=1
     )
-    seed: int | None = options.SEED
-    budget: float | None = options.BUDGET
-    labels: Mapping[str, str] = options.LABELS
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-    dry_run: bool = options.DRY_RUN
+    run: RunOptions = options.group(RunOptions)
 
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
@@ -51,31 +48,22 @@ def credits_(args: _CloudCreditsArguments) -> int:
     """Measure burst credits: burst, baseline, size and refill.
 
     Rents a machine of each type, loads it for --duration, again after each --pause, and removes it.
-    A credit that lasts longer than the load does not show. `nephoscope credits` analyses a file or
-    a stored run in the same way.
+    With --load network it sends to a second machine of its type. A credit that lasts longer than
+    the load does not show. `nephoscope credits` analyses a file or a stored run in the same way.
     """
     from nephoscope.features.credits.plan import CreditRequest, plan_of
-    from nephoscope.store import Store
 
     request = CreditRequest(args.load, args.duration_s, args.pause_s, args.cycles)
-    record = args.machines.record()
-    number = len(list(record.each()))
+    record = args.machines.record().model_copy(update={"count": request.machines})
+    number = len(list(record.each())) // request.machines
     plan = plan_of(
         [record],
         request,
-        budget=args.budget or _BEGIN_S + 1.2 * request.total_s * number,
-        seed=args.seed,
+        budget=args.run.budget or _BEGIN_S + 1.2 * request.total_s * number,
+        seed=args.run.seed,
         **args.machines.spending(),
     )
-    return measuring.run_or_preview(
-        plan,
-        Store(args.store),
-        as_json=args.as_json,
-        fresh=True,
-        dry_run=args.dry_run,
-        lab_for="",
-        text_of=_text,
-    )
+    return args.run.carry_out(plan, _text)
 
 
 def _text(result: RunResult) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from nephoscope.cli.kit import measuring, options
+from nephoscope.cli.kit import options
 from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import Count, duration, option, repeated
+from nephoscope.cli.kit.run_options import RunOptions
 from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.rented_options import MachineOptions
@@ -64,12 +64,7 @@ class _DistancesArguments:
         options.FiniteRange(0),
         "Price of a GiB that leaves a region or cloud [default: the cloud's list].",
     )
-    seed: int | None = options.SEED
-    budget: float | None = options.BUDGET
-    labels: Mapping[str, str] = options.LABELS
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-    dry_run: bool = options.DRY_RUN
+    run: RunOptions = options.group(RunOptions)
 
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
@@ -83,7 +78,6 @@ def distances(args: _DistancesArguments) -> int:
     """
     from nephoscope.features.cloud.distance_section import text_of
     from nephoscope.features.cloud.distances import DistanceRequest, pairs_of, plan_of
-    from nephoscope.store import Store
 
     request = DistanceRequest(
         _records(args),
@@ -96,19 +90,11 @@ def distances(args: _DistancesArguments) -> int:
     trials_s = 3 * len(pairs_of(request)) * (args.rounds + 1) * (request.trial_s + 1)
     plan = plan_of(
         request,
-        budget=args.budget or _BEGIN_S + _SPARE * trials_s,
-        seed=args.seed,
+        budget=args.run.budget or _BEGIN_S + _SPARE * trials_s,
+        seed=args.run.seed,
         **args.machines.spending(),
     )
-    return measuring.run_or_preview(
-        plan,
-        Store(args.store),
-        as_json=args.as_json,
-        fresh=True,
-        dry_run=args.dry_run,
-        lab_for="",
-        text_of=text_of,
-    )
+    return args.run.carry_out(plan, text_of)
 
 
 def _records(args: _DistancesArguments) -> list[RentedRecord]:

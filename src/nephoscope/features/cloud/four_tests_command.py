@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.named import TARGET
 from nephoscope.cli.kit.options import Count, argument, duration, option, repeated
+from nephoscope.cli.kit.run_options import RunOptions
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.estimates import estimate_cells
 
@@ -35,12 +35,7 @@ class _FourTestsArguments:
     duration_s: float = option(
         "--duration", duration("100 ms", "1 h"), "Time of a trial.", default="2s"
     )
-    seed: int | None = options.SEED
-    budget: float | None = options.BUDGET
-    labels: Mapping[str, str] = options.LABELS
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-    dry_run: bool = options.DRY_RUN
+    run: RunOptions = options.group(RunOptions)
 
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=MEASURES)
@@ -52,7 +47,6 @@ def four_tests(args: _FourTestsArguments) -> int:
     default those of the benchmark http.serve.
     """
     from nephoscope.features.cloud import four_tests as tests
-    from nephoscope.store import Store
 
     request = tests.FourTestsRequest(
         [tests.service_of(text, args.authorised_hosts) for text in args.services],
@@ -60,18 +54,10 @@ def four_tests(args: _FourTestsArguments) -> int:
         {"pixel": args.pixel, "image": args.image, "cpu": args.cpu, "io": args.io},
         args.rounds,
         args.duration_s,
-        args.seed,
-        args.budget,
+        args.run.seed,
+        args.run.budget,
     )
-    return measuring.run_or_preview(
-        tests.plan_of(request),
-        Store(args.store),
-        as_json=args.as_json,
-        fresh=True,
-        dry_run=args.dry_run,
-        lab_for="",
-        text_of=lambda result: _text(result, request),
-    )
+    return args.run.carry_out(tests.plan_of(request), lambda result: _text(result, request))
 
 
 def _text(result: RunResult, request: FourTestsRequest) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.options import argument, duration, flag, option, repeated
+from nephoscope.cli.kit.section_output import present
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
@@ -18,7 +19,6 @@ from nephoscope.features.cloud.choice import CloudChoice, carried_out, opened
 from nephoscope.features.cloud.command import cloud
 
 if TYPE_CHECKING:
-    from nephoscope.features.cloud.survival import GroupSurvival, SpotSurvival
     from nephoscope.measure.cloud.machine_lives import MachineLife
     from nephoscope.measure.cloud.rental import Rentals
     from nephoscope.measure.cloud.spec import RentalSpec
@@ -60,6 +60,7 @@ class _SurvivalArguments:
     )
     file: Path | None = option("--lives", options.PATH, "Lives that another machine noted.")
     confidence: float = options.CONFIDENCE
+    to: Path | None = options.REPORT_FILE
     dry_run: bool = flag("--dry-run", "Print what would be rented, and its price.")
     as_json: bool = options.JSON
 
@@ -76,6 +77,7 @@ def survival(args: _SurvivalArguments) -> None:
     rented, watched and removed first. A machine that was removed here counts as cut off.
     """
     from nephoscope.features.cloud.survival import analyse
+    from nephoscope.features.cloud.survival_section import section
     from nephoscope.measure.cloud import machine_lives
 
     if args.dry_run and args.hours is None:
@@ -93,10 +95,9 @@ def survival(args: _SurvivalArguments) -> None:
         confidence=args.confidence,
         left_out=left_out,
     )
-    if args.as_json:
-        output.document(result)
-    else:
-        output.say(_text(result, args.price, args.currency))
+    source = str(args.file or "rentals that ended here")
+    page = section(result, args.price, args.currency)
+    present(result, page, as_json=args.as_json, to=args.to, source=source)
 
 
 def _is_wanted(life: MachineLife, args: _SurvivalArguments) -> bool:
@@ -171,72 +172,3 @@ def _preview(rentals: Rentals, spec: RentalSpec) -> None:
         f"Nothing was created. {machines} of the spot market for "
         f"{units.format_duration(3600 * spec.hours)} would cost: {cost}."
     )
-
-
-def _text(result: SpotSurvival, price: float | None, currency: str) -> str:
-    from nephoscope.features.cloud.survival import job_sentence
-
-    whole = result.whole
-    lines = [
-        f"{plural(whole.machines, 'machine')} of the spot market in {whole.machine_hours:.4g} "
-        f"machine-hours: {plural(whole.interruptions, 'interruption')}. The others are cut off "
-        "where they ended here.",
-        output.table(
-            ("machines", "n", "interrupted", "hours", "per machine-hour", "interval", "median life",
-             "interval"),
-            [_row(group) for group in (whole, *result.groups)],
-            right=(1, 2, 3, 4, 5, 6, 7),
-        ),
-    ]  # fmt: skip
-    if whole.steps:
-        lines.append(_curve(whole, result))
-    for comparison in result.comparisons:
-        many = f"{plural(len(comparison.groups), comparison.level)}"
-        lines.append(
-            f"{many}: too few interruptions to compare."
-            if comparison.p is None
-            else f"{many}: "
-            + ("they differ" if comparison.p < 0.05 else "no difference shows")
-            + f" (log-rank test, p = {comparison.p:.2g} after Holm)."
-        )
-    lines += [job_sentence(job, price, currency) for job in result.jobs]
-    lines += result.notes
-    lines += [f"Not used: {count} lives {why}." for why, count in result.left_out.items()]
-    return "\n".join(lines)
-
-
-def _row(group: GroupSurvival) -> tuple[str, ...]:
-    rate = group.rate
-    median = ("not reached", "none")
-    if group.median is not None:
-        low, high = group.median.low, group.median.high
-        ends = [
-            "0" if low is None else f"{low:.3g}",
-            "no bound" if high is None else f"{high:.3g}",
-        ]
-        median = (f"{group.median.value:.3g} h", f"[{', '.join(ends)}] h")
-    return (
-        group.name,
-        str(group.machines),
-        str(group.interruptions),
-        f"{group.machine_hours:.4g}",
-        f"{rate.value:.3g}",
-        f"[{rate.low:.3g}, {rate.high:.3g}]",
-        *median,
-    )
-
-
-def _curve(whole: GroupSurvival, result: SpotSurvival) -> str:
-    steps = whole.steps
-    most = 8
-    chosen = [steps[round(at * (len(steps) - 1) / (most - 1))] for at in range(most)]
-    rows = [
-        (
-            f"{step.at:.3g} h",
-            str(step.at_risk),
-            f"{100 * step.share:.0f} %",
-            f"[{100 * step.low:.0f}, {100 * step.high:.0f}] %",
-        )
-        for step in dict.fromkeys(chosen)
-    ]
-    return output.table(("life", "at risk", "survive it", "interval"), rows, right=(0, 1, 2, 3))

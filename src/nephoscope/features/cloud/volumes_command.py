@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephoscope.cli.kit import measuring, options, output
+from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import SIZE, Count, duration, option, repeated
+from nephoscope.cli.kit.run_options import RunOptions
 from nephoscope.core import limits, units
 from nephoscope.core.errors import UsageError
 from nephoscope.features.cloud.command import cloud
@@ -55,12 +55,7 @@ class _VolumesArguments:
     data_bytes: int = option(
         "--data", SIZE, "Data that are written, copied and read again.", default="64MiB"
     )
-    seed: int | None = options.SEED
-    budget: float | None = options.BUDGET
-    labels: Mapping[str, str] = options.LABELS
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-    dry_run: bool = options.DRY_RUN
+    run: RunOptions = options.group(RunOptions)
 
 
 @command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
@@ -72,22 +67,16 @@ def volumes(args: _VolumesArguments) -> int:
     snapshots and restored --restores times. Everything is removed in the end.
     """
     from nephoscope.features.cloud.volumes import plan_of
-    from nephoscope.store import Store
 
     request = _request(args)
-    return measuring.run_or_preview(
+    return args.run.carry_out(
         plan_of(
             request,
-            budget=args.budget or _budget_s(request),
-            seed=args.seed,
+            budget=args.run.budget or _budget_s(request),
+            seed=args.run.seed,
             **args.machines.spending(),
         ),
-        Store(args.store),
-        as_json=args.as_json,
-        fresh=True,
-        dry_run=args.dry_run,
-        lab_for="",
-        text_of=lambda result: _text(result, request),
+        lambda result: _text(result, request),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from nephoscope import catalog
@@ -13,7 +14,6 @@ from nephoscope.features.credits.result import SERIES
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_values
 
-LOADS = ("cpu", "disk", "network")
 _LOAD = {"cpu": LOAD_CPU, "disk": LOAD_DISK, "network": LOAD_NET}
 _POINTS = 600
 """Intervals of a load's time."""
@@ -23,14 +23,18 @@ _SPARE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CreditRequest:
-    """What is loaded, for how long. cycles: times of load, with a pause before each but the first.
-    peer: the other end of a network load."""
+    """What is loaded, for how long. cycles: times of load, with a pause before each but the
+    first."""
 
     load: str = "cpu"
     duration_s: float = 1800.0
     pause_s: float = 0.0
     cycles: int = 1
-    peer: str = ""
+
+    @property
+    def machines(self) -> int:
+        """Machines of each kind: a network load has one at its other end."""
+        return 2 if self.load == "network" else 1
 
     @property
     def total_s(self) -> float:
@@ -39,7 +43,11 @@ class CreditRequest:
 
 
 def plan_of(targets: Sequence[Any], request: CreditRequest, **more: Any) -> Plan:
-    """Returns the plan. more: further keys of it. Raises UsageError, PlanError."""
+    """Returns the plan.
+
+    targets: records, of a network load each of two machines, of which the first sends to the
+    second. more: further keys of the plan. Raises UsageError, PlanError.
+    """
     if request.cycles > 1 and not request.pause_s:
         raise UsageError("Several cycles need a pause between them.", "Add --pause 10min.")
     benchmark = _LOAD[request.load]
@@ -50,8 +58,9 @@ def plan_of(targets: Sequence[Any], request: CreditRequest, **more: Any) -> Plan
         "params": {"duration_ns": round(1e9 * request.duration_s), "interval_ns": interval_ns},
         "timeout": f"{request.duration_s + _SPARE_S!r}s",
     }
+    entries = [entry]
     if request.load == "network":
-        entry["peer"] = request.peer or "self"
+        entries = [{**entry, **ends} for ends in _ends_of(targets)]
     before: list[dict[str, Any]] = []
     if request.pause_s:
         wait = {"wait_ns": round(1e9 * request.pause_s)}
@@ -66,7 +75,7 @@ def plan_of(targets: Sequence[Any], request: CreditRequest, **more: Any) -> Plan
         "name": "burst-credits",
         "question": f"Does the {request.load} live on credits: burst, baseline, size, refill?",
         "targets": list(targets),
-        "benchmarks": [entry],
+        "benchmarks": entries,
         "repeat": {"min": request.cycles, "max": request.cycles},
         "warmup": 0,
         "accept": ["throttled"],
@@ -75,3 +84,9 @@ def plan_of(targets: Sequence[Any], request: CreditRequest, **more: Any) -> Plan
         **more,
     }
     return from_values(values, catalog.load(), lambda _: "")
+
+
+def _ends_of(targets: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    names = [machine.name for target in targets for machine in target.each()]
+    for sender, receiver in [*pairwise(names)][::2]:
+        yield {"on": [sender], "peer": receiver}
