@@ -26,7 +26,6 @@ from nephoscope.core.naming import line_name as line_name
 from nephoscope.core.naming import metric_name as metric_name
 from nephoscope.core.naming import plural as plural
 from nephoscope.results.excluded import excluded_settings
-from nephoscope.results.precision import precision_sentence
 
 _PADDING = re.compile(r"(?:^|(?<= )) ")
 _FIGURES = re.compile(r"[0-9][0-9.,]*")
@@ -255,8 +254,8 @@ def named(names: Iterable[str]) -> str:
 
 
 def precision_text(reached: Precision) -> str:
-    """Returns the distribution of precision: the shares of metrics within 2, 5 and 10 %."""
+    """Returns how many of the headline results are known to 10 % or better."""
     if not reached.metrics:
         return ""
-    what = plural(reached.metrics, "headline metric")
-    return f"Precision of {what}: {precision_sentence(reached)}."
+    every = plural(reached.metrics, "headline result")
+    return f"{reached.within_10_percent} of {every} are known to ±10 % or better."

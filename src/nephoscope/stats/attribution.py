@@ -239,7 +239,7 @@ def _judge(changes: Sequence[Change]) -> tuple[SlowdownCause, str]:
         names = _names(rose[CounterOrigin.OWN])
         return SlowdownCause.LOCAL_LOAD, f"Other programs of this machine explain it: {names} rose."
     if not outside:
-        return SlowdownCause.UNEXPLAINED, "No counter that could explain it rose with it."
+        return SlowdownCause.UNEXPLAINED, "No system counter explains it."
     names = _names(outside)
     unknown = [
         shift

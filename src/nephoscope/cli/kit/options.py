@@ -327,7 +327,7 @@ REPORT_FILE = option(
 FULL_REPORT = flag(
     "--full-report", "Print all sections of the report, not only the summary.", is_local=True
 )
-SEED = option("--seed", SEEDS, "Random seed of the order of trials and of what they draw.")
+SEED = option("--seed", SEEDS, "Random seed.")
 BUDGET = option("--budget", duration("1 s", "30 d"), "Maximum duration, e.g. 60s or 10min.")
 CONFIDENCE = option(
     "--confidence",

@@ -42,7 +42,10 @@ def read(
             f"{file}: the {what} cannot be read: {reason}.", "Check the path and its permissions."
         ) from failure
     if len(raw) > largest:
-        raise error(f"{file}: this is larger than {largest >> 20} MiB.", f"Is it a {what}?")
+        raise error(
+            f"{file}: this is larger than {largest >> 20} MiB.",
+            "Check that it is the file that you meant.",
+        )
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as failure:

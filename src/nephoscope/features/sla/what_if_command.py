@@ -101,11 +101,9 @@ def budget(args: _BudgetArguments) -> int:
         )
     if plan.least_n is not None:
         output.say(
-            f"{plan.least_n:,} successes without a failure prove it at "
-            f"{100 * args.confidence:g} % confidence."
+            f"{plan.least_n:,} requests without a failure are needed to show it "
+            f"({100 * args.confidence:g} % confidence)."
         )
-    unit = "year" if args.years == 1 else "years"
-    output.say(f"As a yearly share it is {plan.over_years:.9g} over {args.years:g} {unit}.")
     return 0
 
 

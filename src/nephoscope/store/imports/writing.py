@@ -134,7 +134,7 @@ def _sentences(figures: ImportedFigures, groups: Any, *, states_time: bool) -> l
     left_out = left_out_sentence(figures.left_out)
     sentences = [*([left_out] if left_out else []), _NOT_CHECKED, *figures.missing]
     if not states_time:
-        sentences.append("The file states no time; the time of its last change stands instead.")
+        sentences.append("No time stamp in the file; the time of its last change is used.")
     if all(len(rows) == 1 for rows in groups):
         sentences.append(_SINGLE)
     return sentences

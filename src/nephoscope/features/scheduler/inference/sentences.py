@@ -107,7 +107,7 @@ def excluded(
         [f"Dedicated CPUs are excluded: a loop lost {percent(lost)}."] if lost >= LITTLE else []
     )
     if any(window.throttled_count == 0 for window in windows):
-        exclusions.append("The own quota is excluded: its counters did not rise.")
+        exclusions.append("Not a CPU quota of its own: no throttling was counted.")
     causes = {gap.cause for window in windows for loop in window.loops for gap in loop.gaps}
     if causes & {"preempted", "throttled", "stolen"} and "stopped" not in causes:
         exclusions.append("Stopped processes are excluded: no loop gave up its CPU by itself.")
@@ -150,7 +150,7 @@ def sentence(word: Word, fit: Fit, target: str) -> str:
     if fit.slice_ns is not None and fit.period_ns is not None:
         rule = f": {_interval(fit.slice_ns, ms)} in every {_interval(fit.period_ns, ms)}"
     texts = {
-        Word.DEDICATED: f"{target} has dedicated CPUs: each busy loop obtained {share}.",
+        Word.DEDICATED: f"The CPUs of {target} look dedicated: each busy loop obtained {share}.",
         Word.RESERVATION_PER_CPU: (
             f"Each CPU of {target} receives {share}, independent of the others{rule}."
         ),
@@ -299,8 +299,8 @@ def accounted(windows: Sequence[ObservationWindow]) -> str:
             f"{percent(share)}: the time was lost below the kernel."
         )
     return (
-        f"The local kernel accounts {percent(own)} to the loops, so it caused the gaps "
-        "itself (a limit, a scheduling policy or other local programs)."
+        f"The machine itself took the CPU, by other programs, a limit or its scheduling policy: "
+        f"its kernel accounts {percent(own)} to the loops."
     )
 
 
