@@ -150,7 +150,7 @@ def test_the_readme_shows_the_screen_that_a_survey_prints() -> None:
     assert len(block) <= MAX_LINES
     assert max(map(len, block)) < 80
     assert [line for line in block if line.isupper()] == ["SUMMARY"]
-    for beginning in ("Next step: ", "Precision of ", "All results: `nephoscope show "):
+    for beginning in ("Next step: ", "64 of 91 headline results are known to ", "All results: `nephoscope show "):
         assert any(line.startswith(beginning) for line in block), beginning
         assert any(line.startswith(beginning) for line in printed), beginning
     head = ["value", "interval", "n"]
