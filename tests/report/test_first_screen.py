@@ -150,9 +150,9 @@ def test_the_readme_shows_the_screen_that_a_survey_prints() -> None:
     assert len(block) <= MAX_LINES
     assert max(map(len, block)) < 80
     assert [line for line in block if line.isupper()] == ["SUMMARY"]
-    for beginning in ("Next step: ", "64 of 91 headline results are known to ", "All results: `nephoscope show "):
-        assert any(line.startswith(beginning) for line in block), beginning
-        assert any(line.startswith(beginning) for line in printed), beginning
+    for words in ("Next step: ", "are known to ±10 % or better.", "All results: `nephoscope show "):
+        assert any(words in line for line in block), words
+        assert any(words in line for line in printed), words
     head = ["value", "interval", "n"]
     assert head in [line.split() for line in block]
     assert head in [line.split() for line in printed]
