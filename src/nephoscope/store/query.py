@@ -1,6 +1,7 @@
 """The queries that analyses ask of a run: one row a trial and metric, ordered.
 
-Unless asked otherwise, only trials that count are seen: valid, and of no warm-up round. A trial
+Unless asked otherwise, only trials that count are seen: valid, and of no warm-up round. Trials of
+generators that share a load are one trial, under the name of all of them (shared_loads.py). A trial
 lies in one batch, so that the rows of one batch are held at a time; they are sorted and grouped as
 columns (docs/decisions/0018-small-runs-answer-at-once.md).
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from nephoscope.core.model import TrialRecord
     from nephoscope.store.batch import Batch
     from nephoscope.store.run import StoredRun
+    from nephoscope.store.shared_loads import SharedLoads
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -80,6 +82,8 @@ Trials = Callable[["TrialRecord"], bool] | None
 
 ALL = (0, 1)
 """Share of the trials that is read: part i of k, see `StoredRun.batches`."""
+_NO_TRIALS = (0, 2**62)
+"""Share of a run in which no trial lies."""
 
 
 Group = tuple[str, str, str, str, str, str, str, int]
@@ -104,13 +108,17 @@ def trial_medians(
 ) -> list[TrialValue]:
     """Returns the scalar metrics of every trial asked for, ordered by metric, then round."""
     rows = []
-    for keys, begins, values, *_ in _groups(run, Shape.SCALAR, only, trials, share):
+    shared, share = _shared_loads(run, trials, share)
+    wanted = _with_weights(only) if shared else only
+    for keys, begins, values, *_ in _groups(run, Shape.SCALAR, wanted, trials, share):
         low, high = (begins[:-1] + begins[1:] - 1) // 2, (begins[:-1] + begins[1:]) // 2
         # The middle one is not added to itself and halved, which overflows beyond 8.9e307.
         middle = np.where(low == high, values[low], (values[low] + values[high]) / 2)
         rows += [
             TrialValue(*key, value=value) for key, value in zip(keys, middle.tolist(), strict=True)
         ]
+    if shared:
+        rows = [row for row in shared.values(rows) if only is None or only(row.benchmark, row.metric)]
     return sorted(rows, key=_by_round)
 
 
@@ -119,6 +127,7 @@ def histograms(
 ) -> list[TrialHistogram]:
     """Returns the histograms of every trial asked for, ordered by metric, then round."""
     rows = []
+    shared, share = _shared_loads(run, trials, share)
     for keys, begins, values, counts, _ in _groups(run, Shape.HISTOGRAM, only, trials, share):
         is_first = np.ones(values.size, dtype=bool)
         is_first[1:] = values[1:] != values[:-1]
@@ -130,7 +139,7 @@ def histograms(
             TrialHistogram(*key, distinct[start:end], summed[start:end])
             for key, start, end in zip(keys, ends, ends[1:], strict=False)
         ]
-    return sorted(rows, key=_by_round)
+    return sorted(shared.histograms(rows) if shared else rows, key=_by_round)
 
 
 def series(run: StoredRun, only: Wanted = None) -> list[SeriesPoint]:
@@ -144,6 +153,30 @@ def series(run: StoredRun, only: Wanted = None) -> list[SeriesPoint]:
         for key, start, end in zip(group.keys, begins, begins[1:], strict=False):
             rows += [SeriesPoint(*key, *reading) for reading in readings[start:end]]
     return sorted(rows, key=_by_round)
+
+
+def _shared_loads(
+    run: StoredRun, trials: Trials, share: tuple[int, int]
+) -> tuple[SharedLoads, tuple[int, int]]:
+    """Returns the shared loads of a run, and the share of its trials to read.
+
+    Trials that started together may lie in several shares: the first one has all of them then.
+    """
+    from nephoscope.store.run import counts
+    from nephoscope.store.shared_loads import SharedLoads
+
+    shared = SharedLoads(run, trials or counts)
+    if not shared or share == ALL:
+        return shared, share
+    return shared, ALL if share[0] == 0 else _NO_TRIALS
+
+
+def _with_weights(only: Wanted) -> Wanted:
+    """Returns `only` with the metrics that weight others when they are merged."""
+    from nephoscope.store.shared_loads import WEIGHTS
+
+    weights = frozenset(WEIGHTS.values())
+    return None if only is None else lambda of, metric: metric in weights or only(of, metric)
 
 
 _by_round = attrgetter("benchmark", "metric", "target", "factors", "round", "trial")
