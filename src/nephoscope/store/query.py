@@ -118,7 +118,9 @@ def trial_medians(
             TrialValue(*key, value=value) for key, value in zip(keys, middle.tolist(), strict=True)
         ]
     if shared:
-        rows = [row for row in shared.values(rows) if only is None or only(row.benchmark, row.metric)]
+        rows = [
+            row for row in shared.values(rows) if only is None or only(row.benchmark, row.metric)
+        ]
     return sorted(rows, key=_by_round)
 
 

@@ -7,7 +7,7 @@ import textwrap
 
 from nephoscope.cli.kit import output
 from nephoscope.core.model import RunResult, Severity
-from nephoscope.features.load import sentences
+from nephoscope.features.load import generator_table, sentences
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
 
@@ -42,13 +42,29 @@ def text(result: RunResult, url: str, head: str) -> str:
     if counts:
         conclusions = [sentences.became(counts), sentences.bounds(counts)]
         blocks.append(textwrap.fill(" ".join(filter(None, conclusions)), output.width()))
+    blocks += _generators(result)
     blocks += [_notes(result, verdict), wording.run_line(result)]
     return "\n\n".join(block for block in blocks if block)
 
 
+def _generators(result: RunResult) -> list[str]:
+    """Returns the counts of generators that shared the load, and that they add up."""
+    load = result.part(LoadAnalysis)
+    blocks: list[str] = []
+    for shared in load.shared if load is not None else ():
+        listing = generator_table.listing(shared)
+        right = [place for place, column in enumerate(listing.columns) if column.numeric]
+        heads = [column.title.upper() for column in listing.columns]
+        rows = [tuple(map(str, row)) for row in listing.rows]
+        blocks.append(output.table(heads, rows, right=right))
+        sentence = " ".join((sentences.conservation(shared), sentences.starts(shared)))
+        blocks.append(textwrap.fill(sentence.strip(), output.width()))
+    return blocks
+
+
 def _counts(result: RunResult) -> LoadCounts | None:
     load = result.part(LoadAnalysis)
-    return load.lines[0] if load is not None else None
+    return load.lines[0] if load is not None and load.lines else None
 
 
 def _notes(result: RunResult, lead: str) -> str:
@@ -57,6 +73,8 @@ def _notes(result: RunResult, lead: str) -> str:
         finding.sentence for finding in result.findings if finding.severity is Severity.WARNING
     ]
     load = result.part(LoadAnalysis)
+    for shared in load.shared if load is not None else ():
+        notes += sentences.limits(shared)
     notes += sentences.notes_of(load) if load is not None else []
     latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
     notes += [text for text in result.refused if latency.match(text)]

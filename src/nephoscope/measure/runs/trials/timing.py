@@ -38,9 +38,7 @@ def _spans_ns(
     return spans
 
 
-def late_starts_ns(
-    sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]
-) -> dict[str, int]:
+def late_starts_ns(sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]) -> dict[str, int]:
     """Returns how long after the first one each side began; only of those that say it."""
     spans = _spans_ns(sides, trials)
     first_ns = min((start for start, _ in spans.values()), default=0)

@@ -68,9 +68,7 @@ def parse_output(
     return _failed(_why(spec, returncode, bad, stderr_tail, cut_off), stderr_tail, samples)
 
 
-def _failed(
-    failure: BenchmarkFailed, stderr_tail: str, samples: Sequence[Sample]
-) -> TargetTrial:
+def _failed(failure: BenchmarkFailed, stderr_tail: str, samples: Sequence[Sample]) -> TargetTrial:
     return TargetTrial((), {}, None, failure, stderr_tail, before_failure=tuple(samples))
 
 
