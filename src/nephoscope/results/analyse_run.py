@@ -233,7 +233,8 @@ def _series(run: StoredRun) -> dict[LineKey, list[tuple[str, int, float]]]:
     return {key: [(p.trial, p.at_ns, p.value) for p in own] for key, own in by_line.items()}
 
 
-def _moment(seconds: Any) -> str | None:
+def moment_text(seconds: Any) -> str | None:
+    """Returns a time in seconds since the epoch as ISO 8601, UTC; None for what is none."""
     if not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return None
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
@@ -266,8 +267,8 @@ def _summary(
         question=str(manifest.question or ""),
         seed=manifest.seed,
         state=run.status,  # type: ignore[arg-type]
-        started_at=_moment(manifest.started_at),
-        finished_at=_moment(manifest.finished_at),
+        started_at=moment_text(manifest.started_at),
+        finished_at=moment_text(manifest.finished_at),
         nephoscope=manifest.nephoscope,
         probe=manifest.probe,
         targets=manifest.target_names,

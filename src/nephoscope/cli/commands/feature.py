@@ -14,11 +14,7 @@ STORED_RUNS = Feature(
 )
 FILES = Feature(
     "files",
-    commands=(
-        ".cli.commands.export:export",
-        ".cli.commands.import_:import_",
-        ".cli.commands.merge:merge",
-    ),
+    commands=(".cli.commands.import_:import_", ".cli.commands.merge:merge"),
 )
 HOST = Feature(
     "host",
