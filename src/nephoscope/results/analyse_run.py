@@ -154,6 +154,10 @@ def _metrics(
             simulated=key.target in models,
             prior=priors[key],
         )
+        median = names.percentile_metric(key.metric, distribution.unit, 0.5)
+        if key._replace(metric=median) in groups:
+            # Imported: percentiles of single trials, which the files state or few trials have.
+            metrics, reason = [], ""
         out.extend((wanted.order(key, distribution.trial), line) for line in metrics)
         refused += [reason] if reason else []
         distinct, numbers = histograms.merge(distribution.values)
