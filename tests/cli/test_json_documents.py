@@ -69,7 +69,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
 @pytest.fixture
 def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
     """A stored run, which every command that measures takes for its own."""
-    shutil.copytree(made.path.parents[1], tmp_path / "store")
+    for name in ("store", "elsewhere"):
+        shutil.copytree(made.path.parents[1], tmp_path / name)
     stored = Store(tmp_path / "store").open(made.id)
 
     def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
@@ -178,6 +179,7 @@ CASES = [
     ("show", "--journal", ["RUN", "--journal"]),
     ("stop", "", ["RUN"]),
     ("import", "", ["PKB"]),
+    ("merge", "", ["elsewhere"]),
     ("verify", "", []),
     ("compact", "", ["--keep-raw", "7d"]),
     ("list", "", []),

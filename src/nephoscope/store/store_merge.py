@@ -122,23 +122,23 @@ class StoreMerge:
                     f"({_differences(known, definition)}); their runs would be one series.",
                 )
         for run in store.each(source.left_out.append):
-            self._look_at(source, run, address)
+            self._sort_run(source, run, address)
         for measured in day_files.summaries(store.path, source.left_out):
-            self._look_at_summary(source, measured, address)
+            self._sort_summary(source, measured, address)
         return source
 
-    def _look_at(self, source: _Source, run: StoredRun, address: str) -> None:
+    def _sort_run(self, source: _Source, run: StoredRun, address: str) -> None:
         known = self._known.get(run.id)
         if known is not None:
-            where, other = known
-            mine, theirs = _content(run), _content(other)
-            if mine == theirs:
+            where, known_run = known
+            content, known_content = _content(run), _content(known_run)
+            if content == known_content:
                 source.present.append(run.id)
             else:
                 self._conflict(
                     source,
                     f"Run {run.id} is in {address} and in {where} with other content "
-                    f"({_differences(theirs, mine)}).",
+                    f"({_differences(known_content, content)}).",
                 )
             return
         if run.id in self._compacted:
@@ -165,7 +165,7 @@ class StoreMerge:
         self._add_units(address, run)
         self._plans.setdefault(run.manifest.plan_hash, (address, run.manifest))
 
-    def _look_at_summary(self, source: _Source, measured: RunMeasurements, address: str) -> None:
+    def _sort_summary(self, source: _Source, measured: RunMeasurements, address: str) -> None:
         if measured.run in self._known:
             source.present.append(measured.run)
             return
@@ -202,11 +202,11 @@ class StoreMerge:
     def require_one_plan(self) -> None:
         """Adds a conflict for each plan beyond the first one of all runs."""
         if self._plans:
-            (where, first), *others = self._plans.values()
+            (where, first), *further = self._plans.values()
             self.conflicts += [
                 f"Run {manifest.id} in {address} has another plan than {first.id} in {where} "
                 f"({_differences(first.plan, manifest.plan)})."
-                for address, manifest in others
+                for address, manifest in further
             ]
 
     def preview(self) -> list[MergedSource]:
@@ -308,9 +308,9 @@ def _differing(a: Any, b: Any, place: str) -> Iterator[str]:
             if a.get(key) != b.get(key):
                 yield from _differing(a.get(key), b.get(key), f"{place}.{key}" if place else key)
     elif _are_lists(a, b) and len(a) == len(b):
-        for number, (own, other) in enumerate(zip(a, b, strict=True), start=1):
-            if own != other:
-                yield from _differing(own, other, f"{place}[{number}]")
+        for number, (left, right) in enumerate(zip(a, b, strict=True), start=1):
+            if left != right:
+                yield from _differing(left, right, f"{place}[{number}]")
     else:
         yield place
 

@@ -108,7 +108,7 @@ def _require_same_settings(cluster: Sequence[ImportedFigures], tool: str) -> Non
                 (name, *(own.get(name, "not stated") for own in (first, part.settings)))
                 for name in names
             ]
-            differing = "; ".join(f"{name} {one} and {other}" for name, one, other in pairs)
+            differing = "; ".join(f"{name} {left} and {right}" for name, left, right in pairs)
             raise UsageError(
                 f"Files 1 and {number} of {tool} are not parts of one run: they differ in "
                 f"{differing}.",

@@ -52,9 +52,11 @@ class HdrPrecision:
         shift = max(value.bit_length() - 1 - self._half_bits, 0)
         return value | ((1 << max(shift, self.magnitude)) - 1)
 
-    def coarser(self, other: HdrPrecision) -> HdrPrecision:
+    def coarser(self, precision: HdrPrecision) -> HdrPrecision:
         """Returns the precision at which histograms of both can be added."""
-        return HdrPrecision(min(self.digits, other.digits), max(self.magnitude, other.magnitude))
+        return HdrPrecision(
+            min(self.digits, precision.digits), max(self.magnitude, precision.magnitude)
+        )
 
     @property
     def relative(self) -> float:
@@ -132,10 +134,10 @@ def _decode_plain(plain: bytes) -> HdrHistogram:
 
 def _numbers(content: bytes) -> Iterator[int]:
     """Yields the numbers of a text of bytes in ZigZag LEB128; a ninth byte has eight bits."""
-    value = shift = taken = 0
+    value = shift = size = 0
     for byte in content:
-        taken += 1
-        if taken == 9:
+        size += 1
+        if size == 9:
             value |= byte << shift
         else:
             value |= (byte & 0x7F) << shift
@@ -143,6 +145,6 @@ def _numbers(content: bytes) -> Iterator[int]:
                 shift += 7
                 continue
         yield (value >> 1) ^ -(value & 1)
-        value = shift = taken = 0
-    if taken:
+        value = shift = size = 0
+    if size:
         raise ValueError("the counts of the histogram are cut off")

@@ -50,13 +50,14 @@ def read(source: Source) -> ImportedFigures:
         try:
             if match is None:
                 raise ValueError("it is no interval")
-            histograms.setdefault(match["tag"] or "", []).append(hdr.decode(match["histogram"]))
+            histogram = hdr.decode(match["histogram"])
             start_s = float(match["start"])
             start_s += base_s if start_s < _MONTH_S else 0.0
             length_s = float(match["length"])
         except ValueError as error:
             figures.left_out.append(f"Line {number}: {error}")
             continue
+        histograms.setdefault(match["tag"] or "", []).append(histogram)
         begins.append(start_s)
         ends.append(start_s + length_s)
     if begins and min(begins) > _MONTH_S:
@@ -67,18 +68,18 @@ def read(source: Source) -> ImportedFigures:
         factors = {"tag": tag} if tag else {}
         whole = hdr.added(own)
         place = f"Tag {tag}" if tag else "The log"
-        histogram = ImportedHistogram(
+        imported = ImportedHistogram(
             {value * factor: count for value, count in whole.counts.items()},
             whole.precision,
             factor,
         )
-        if not histogram.total:
+        if not imported.total:
             figures.left_out.append(f"{place}: its histograms are empty")
             continue
         figures.add_histogram(
-            place, "", "latency_ns", histogram, NS, factors=factors, headline=True, at_s=at_s
+            place, "", "latency_ns", imported, NS, factors=factors, headline=True, at_s=at_s
         )
-        figures.add_counts(place, "", {"completed_count": histogram.total}, factors, at_s)
+        figures.add_counts(place, "", {"completed_count": imported.total}, factors, at_s)
         if seconds > 0:
-            figures.add_rate(place, histogram.total / seconds, factors, at_s)
+            figures.add_rate(place, imported.total / seconds, factors, at_s)
     return figures
