@@ -79,9 +79,7 @@ def test_hdr_logs_state_no_unit_so_that_it_is_asked_for(folder: Folder) -> None:
 def test_buckets_of_a_lower_precision_consist_of_whole_ones_of_a_higher() -> None:
     drawn = random.Random(7)
     values = [drawn.randrange(1, 2 ** drawn.randrange(1, 45)) for _ in range(400)]
-    precisions = [
-        HdrPrecision(digits, magnitude) for digits in range(6) for magnitude in (0, 7)
-    ]
+    precisions = [HdrPrecision(digits, magnitude) for digits in range(6) for magnitude in (0, 7)]
     for precision in precisions:
         for each in values:
             top = precision.top_of(each)

@@ -227,7 +227,8 @@ def _scheduled(params: Mapping[str, Any]) -> int | None:
         return None
     seconds = (params["warmup_ns"] + params["duration_ns"]) / 1e9
     # The last one is due before the end: at a whole number it is the next one that is not.
-    return math.ceil(round(seconds * params["rate_per_s"], 6))
+    rate_per_s = float(params["rate_per_s"])
+    return math.ceil(round(seconds * rate_per_s, 6))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,12 +70,12 @@ def generator_hosts(text: str, requests: RequestOptions) -> list[TargetRecord]:
         raise UsageError(
             "--target and --generators exclude each other.", "Name all hosts in --generators."
         )
-    is_number = text.strip().isdecimal()
-    words = ["local"] * int(text[:9]) if is_number else [word.strip() for word in text.split(",")]
-    if not 1 <= len(words) <= MAX_GENERATORS:
-        raise UsageError(
-            f"{len(words):,} generators are out of range.", f"Use 1 to {MAX_GENERATORS}."
-        )
+    words = [word.strip() for word in text.split(",")]
+    number = int(words[0][:9]) if len(words) == 1 and words[0].isdecimal() else len(words)
+    if not 1 <= number <= MAX_GENERATORS:
+        raise UsageError(f"{number:,} generators are out of range.", f"Use 1 to {MAX_GENERATORS}.")
+    if number != len(words) or words[0].isdecimal():
+        words = ["local"] * number
     if requests.connections < len(words):
         raise UsageError(
             f"{len(words)} generators cannot share {plural(requests.connections, 'connection')}.",

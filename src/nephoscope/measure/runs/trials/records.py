@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -96,7 +96,7 @@ def _until_failure(trial: TargetTrial, group: Group, spec: BenchmarkSpec) -> dic
         return {}
     default = next((param.default for param in spec.params if param.id == "interval_ns"), 0)
     interval_s = group.setting.params.get("interval_ns", default) / 1e9
-    sums: Counter[str] = Counter()
+    sums: defaultdict[str, float] = defaultdict(float)
     for sample in trial.before_failure:
         sums[sample.metric] += sample.value
     return {
