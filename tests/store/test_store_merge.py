@@ -57,7 +57,11 @@ def test_runs_are_copied_whole_with_their_provenance(
     for store in map(Store, stores):
         for source in store.runs():
             copy = Store(target).open(source.id)
-            assert analyse_run.build(copy).metrics == analyse_run.build(source).metrics
+            result = analyse_run.build(copy)
+            assert result.metrics == analyse_run.build(source).metrics
+            assert [*result.run.merged_from] == [
+                str(stores[0] if source.id in first.copied else store.path)
+            ]
             assert copy.integrity().damaged == ()
             assert copy.integrity().verified == source.integrity().verified > 0
             (origin,) = copy.manifest.merged_from

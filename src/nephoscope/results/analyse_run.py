@@ -301,4 +301,5 @@ def _summary(
         margin=float(manifest.margin or 0.03),
         until=(manifest.plan.get("repeat") or {}).get("until", "narrow"),
         partial=partial_reasons(run),
+        merged_from=tuple(str(origin["store"]) for origin in manifest.merged_from),
     )

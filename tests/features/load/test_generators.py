@@ -270,3 +270,13 @@ def test_a_plan_with_another_number_of_generators_is_refused(tmp_path: Path) -> 
     plan = PLAN.replace("generators: 2", "generators: 3")
     with pytest.raises(PlanError, match="3 generators are to share the load, and 2 targets"):
         make_run(tmp_path, plan, bimodal)
+
+
+@pytest.mark.parametrize("rate_per_s", [0.5, 1.0, 3.0, 7.0, 333.3, 1100.0, 1e6 / 3, 49_999.9])
+def test_the_length_of_a_schedule_is_that_of_its_times(rate_per_s: float) -> None:
+    alive = {"due_count": 0, "completed_count": 0}
+    whole = counted(trial("a", alive, params={"rate_per_s": rate_per_s, "warmup_ns": 200_000_000}))
+    assert whole.scheduled_count is not None
+    exact = 1.2 * rate_per_s
+    # At a whole number, the request that is due at the end may be rounded into the trial.
+    assert exact - 1e-6 <= whole.scheduled_count <= exact + 1

@@ -225,10 +225,20 @@ def _scheduled(params: Mapping[str, Any]) -> int | None:
         return None
     if params["step_rates_per_s"] or params["ramp_end_per_s"]:
         return None
-    seconds = (params["warmup_ns"] + params["duration_ns"]) / 1e9
-    # The last one is due before the end: at a whole number it is the next one that is not.
     rate_per_s = float(params["rate_per_s"])
-    return math.ceil(round(seconds * rate_per_s, 6))
+    end_ns = int(params["warmup_ns"] + params["duration_ns"])
+    count = math.ceil(end_ns * rate_per_s / 1e9)
+    # A request that is due at the very end is one of rounding, which is that of the generator.
+    while count > 0 and _due_ns(count - 1, rate_per_s) >= end_ns:
+        count -= 1
+    while _due_ns(count, rate_per_s) < end_ns:
+        count += 1
+    return count
+
+
+def _due_ns(number: int, rate_per_s: float) -> int:
+    """Returns when the request of a number, from 0, is due; see arrivals.rs of the probe."""
+    return int(2.0 * number / (rate_per_s + math.sqrt(rate_per_s * rate_per_s)) * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
