@@ -190,3 +190,25 @@ def test_refusals_are_sentences_and_leave_nothing(
     assert exported(run, tmp_path / folder_name, *more) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
     assert sorted(tmp_path.rglob("*")) == before
+
+
+OWN = Path(__file__).resolve().parents[3] / "benchmarks" / "datasets"
+
+
+@pytest.mark.parametrize(
+    "own", [path for path in sorted(OWN.iterdir()) if path.is_dir()], ids=lambda path: path.name
+)
+def test_a_data_set_of_this_repository_is_small_and_as_it_was_written(own: Path) -> None:
+    sums = dict(
+        reversed(line.split("  ")) for line in (own / "SHA256SUMS").read_text().splitlines()
+    )
+    assert sums.keys() == {path.name for path in own.iterdir()} - {"SHA256SUMS"}
+    for name, digest in sums.items():
+        assert hashlib.sha256((own / name).read_bytes()).hexdigest() == digest, name
+    assert sum(path.stat().st_size for path in own.iterdir()) <= 300_000
+    for resource in read(own, metadata.DATA_PACKAGE)["resources"]:
+        columns = [field["name"] for field in resource["schema"]["fields"]]
+        if resource["format"] == "csv":
+            assert list(rows(own, resource["path"])[0]) == columns
+        else:
+            assert pq.read_schema(own / resource["path"]).names == columns

@@ -64,7 +64,7 @@ def merge(args: _MergeArguments) -> int:
     from nephoscope.store.store_merge import StoreMerge
 
     target = Store(args.store)
-    sources = [Store(path) for path in dict.fromkeys(args.stores)]
+    sources = [Store(path.absolute()) for path in dict.fromkeys(args.stores)]
     for source in sources:
         if source.path.resolve() == target.path.resolve():
             raise UsageError(
