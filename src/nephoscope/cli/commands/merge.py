@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command
+from nephoscope.cli.kit.documents import Rows
 from nephoscope.cli.kit.options import argument, flag
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
@@ -23,11 +24,13 @@ _NAMED = 3
 class MergedStores:
     """What a merge of stores did. into: the store that has the runs now.
 
+    sources: for each store, ids of the runs that were `copied`, that were `present` before, or that
+    were `compacted` and of which the summaries were copied, and a sentence for each one `left_out`.
     is_preview: nothing was copied.
     """
 
     into: str
-    sources: tuple[MergedSource, ...]
+    sources: Rows
     is_preview: bool = False
 
 
@@ -85,7 +88,7 @@ def merge(args: _MergeArguments) -> int:
         )
     results = merging.preview() if args.dry_run else merging.apply()
     if args.as_json:
-        output.document(MergedStores(target.address, tuple(results), args.dry_run))
+        output.document({"into": target.address, "sources": results, "is_preview": args.dry_run})
     else:
         verb = "would be copied" if args.dry_run else "copied"
         output.say("\n".join(_text(result, verb) for result in results))

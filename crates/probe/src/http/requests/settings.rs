@@ -42,6 +42,7 @@ pub struct LoadShare {
 }
 
 impl LoadShare {
+    #[cfg(test)]
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
     /// Returns its part of `count` things, dealt out one by one.
