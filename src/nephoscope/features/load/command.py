@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import Count, argument, duration, option
-from nephoscope.core.errors import UsageError
+from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.model import TrialStatus
 from nephoscope.features.load.options import (
     RATE,
@@ -94,7 +95,15 @@ def load(args: _LoadArguments) -> int:
     params |= {name: yamltext.parse_scalar(value) for name, value in args.requests.values.items()}
     targets = generator_hosts(args.generators, args.requests)
     plan = plan_of(params, targets, trials=trials, trial_s=trial_s, seed=args.seed)
-    run = measuring.executed(plan, Store(args.store), fresh=True, progress=LoadProgress)
+    progress = LoadProgress(sys.stderr)
+    try:
+        run = measuring.executed(
+            plan, Store(args.store), fresh=True, progress=lambda stream: progress
+        )
+    except RunFailed:
+        if len(targets) > 1 and progress.run is not None and not args.as_json:
+            _account_for(progress.run)
+        raise
     head = sentence_of(params, trials, trial_s)
     if len(targets) > 1:
         names = ", ".join(target.name for target in targets)
@@ -108,6 +117,15 @@ def load(args: _LoadArguments) -> int:
         else lambda result: terminal.text(result, params["url"], head),
     )
     return code or _exit_code_of_failures(run)
+
+
+def _account_for(run: StoredRun) -> None:
+    """Prints what the generators of a run sent in which no trial counts."""
+    from nephoscope.features.load import terminal
+    from nephoscope.results import analyse_run
+
+    if run.path.exists():
+        output.say("\n\n".join(terminal.accounts(analyse_run.build(run))))
 
 
 def _trials(wanted: int | None, duration_s: float) -> int:
@@ -125,10 +143,17 @@ def _trials(wanted: int | None, duration_s: float) -> int:
 
 
 def _exit_code_of_failures(run: StoredRun) -> int:
-    """Returns 3 with a sentence where trials failed, as when the server died; else 0."""
+    """Returns 3 with a sentence where trials failed, as when the server died; else 0.
+
+    Of several generators also where no trial counts for all of them.
+    """
     records = [record for record in run.records() if record.key.round > 0]
     failed = [record for record in records if record.status is TrialStatus.FAILED]
     if not failed:
+        excluded = {record.key.round for record in records if record.reasons}
+        if excluded >= {record.key.round for record in records}:
+            output.warn("No trial counts, because each has a generator that does not count.")
+            return TRIALS_FAILED
         return 0
     why = f" Reason: {failed[0].reasons[0]}" if failed[0].reasons else ""
     output.warn(

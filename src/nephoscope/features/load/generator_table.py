@@ -8,8 +8,8 @@ from nephoscope.report.columns import count, number, table, text
 
 
 def listing(shared: SharedLoadCounts) -> Table:
-    """Returns the counts of each generator and their sums; the percentiles of each stand alone,
-    because those of all of them are not their mean."""
+    """Returns the counts of each generator and of all, whose percentiles are of the added
+    histograms and no means."""
     return table(
         (*shared.generators, _sums(shared)),
         text("generator", lambda row: row.name),
@@ -37,8 +37,8 @@ def _sums(shared: SharedLoadCounts) -> GeneratorCounts:
         errors_count={"all": shared.failed_count},
         lost_count=shared.lost_count,
         requests_per_s=None,
-        latency_p50_ns=None,
-        latency_p99_ns=None,
+        latency_p50_ns=shared.latency_p50_ns,
+        latency_p99_ns=shared.latency_p99_ns,
         busy_ratio=None,
         late_sends_ratio=None,
         late_start_ns=None,

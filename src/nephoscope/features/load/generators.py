@@ -123,7 +123,8 @@ class SharedLoadCounts:
     scheduled_count: requests of the whole schedule over all trials, computed from rate and
     duration; None where these do not tell. is_lost_estimated: the lost requests are the parts of
     generators that did not fail, because the schedule is random. excluded_trials: trials that do
-    not count, because one of the generators failed or was invalid.
+    not count, because one of the generators failed or was invalid. latency_…_ns: percentiles of
+    the added histograms of all generators and trials.
     """
 
     benchmark: str
@@ -134,6 +135,8 @@ class SharedLoadCounts:
     excluded_trials: int
     scheduled_count: int | None
     is_lost_estimated: bool
+    latency_p50_ns: float | None = None
+    latency_p99_ns: float | None = None
 
     @stated
     def due_count(self) -> int:
@@ -209,6 +212,8 @@ def shared_counts(
         ),
         scheduled_count=None if scheduled is None else scheduled * begun,
         is_lost_estimated=any(outcome.is_estimated for outcome in outcomes),
+        latency_p50_ns=_quantile(outcomes, 0.5),
+        latency_p99_ns=_quantile(outcomes, 0.99),
     )
 
 
@@ -277,6 +282,12 @@ class _Outcome:
         return cls(trial, part, completed, errors, part - ended, is_estimated)
 
 
+def _quantile(outcomes: Sequence[_Outcome], q: float) -> float | None:
+    """Returns a quantile of all requests of these trials; None without any."""
+    values, counts = histograms.merge([outcome.trial.latency for outcome in outcomes])
+    return histograms.quantile_of_counts(values, counts, q) if counts.sum() else None
+
+
 def _of_generator(name: str, outcomes: Sequence[_Outcome]) -> GeneratorCounts:
     errors: Counter[str] = Counter()
     failures: Counter[str] = Counter()
@@ -287,10 +298,6 @@ def _of_generator(name: str, outcomes: Sequence[_Outcome]) -> GeneratorCounts:
             failures[record.reasons[0] if record.reasons else "no reason recorded"] += 1
     lost = [outcome.lost for outcome in outcomes]
     starts = [outcome.trial.record.documents.get(STARTED) or {} for outcome in outcomes]
-    values, counts = histograms.merge([outcome.trial.latency for outcome in outcomes])
-
-    def quantile(q: float) -> float | None:
-        return histograms.quantile_of_counts(values, counts, q) if counts.sum() else None
 
     def of(metric: str) -> list[float]:
         known = [outcome.trial.values.get(metric) for outcome in outcomes]
@@ -307,8 +314,8 @@ def _of_generator(name: str, outcomes: Sequence[_Outcome]) -> GeneratorCounts:
         errors_count={kind: count for kind, count in sorted(errors.items()) if count},
         lost_count=None if None in lost else sum(filter(None, lost)),
         requests_per_s=rates[len(rates) // 2] if rates else None,
-        latency_p50_ns=quantile(0.5),
-        latency_p99_ns=quantile(0.99),
+        latency_p50_ns=_quantile(outcomes, 0.5),
+        latency_p99_ns=_quantile(outcomes, 0.99),
         busy_ratio=max(of("generator_busy_ratio"), default=None),
         late_sends_ratio=max(of("late_sends_ratio"), default=None),
         late_start_ns=max((start["late_ns"] for start in starts if start), default=None),

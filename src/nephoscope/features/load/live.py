@@ -8,7 +8,8 @@ from typing import TextIO
 
 from nephoscope.cli.kit.progress import ProgressDisplay
 from nephoscope.core import units
-from nephoscope.core.model import Sample, TrialRecord
+from nephoscope.core.model import Sample, TrialRecord, TrialStatus
+from nephoscope.core.naming import plural
 from nephoscope.core.shared_load import GENERATORS
 from nephoscope.stats.statistics import histograms
 from nephoscope.store import StoredRun
@@ -25,7 +26,7 @@ class LoadProgress(ProgressDisplay):
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._parts: list[Sample] = []
-        self._generators = 0
+        self._generators = self._failed = 0
 
     def run_started(self, run: StoredRun, resumed: bool, trials: int) -> None:
         """Remembers the run, and says which it is."""
@@ -37,11 +38,13 @@ class LoadProgress(ProgressDisplay):
         has enough requests."""
         self._parts += samples
         self._generators += 1
+        self._failed += record.status is TrialStatus.FAILED
         if self._generators < record.params.get(GENERATORS, 1):
             return
-        samples, self._parts, self._generators = self._parts, [], 0
+        failed = f", {plural(self._failed, 'generator')} failed" if self._failed else ""
+        samples, self._parts, self._generators, self._failed = self._parts, [], 0, 0
         if any(sample.metric == "requests_per_s" for sample in samples):
-            self.say(f"trial {record.key.round}: {line(samples)}")
+            self.say(f"trial {record.key.round}: {line(samples)}{failed}")
 
 
 def line(samples: Sequence[Sample]) -> str:

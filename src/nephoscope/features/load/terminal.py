@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 
 from nephoscope.cli.kit import output
 from nephoscope.core.model import RunResult, Severity
@@ -42,13 +43,13 @@ def text(result: RunResult, url: str, head: str) -> str:
     if counts:
         conclusions = [sentences.became(counts), sentences.bounds(counts)]
         blocks.append(textwrap.fill(" ".join(filter(None, conclusions)), output.width()))
-    blocks += _generators(result)
+    blocks += accounts(result)
     blocks += [_notes(result, verdict), wording.run_line(result)]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _generators(result: RunResult) -> list[str]:
-    """Returns the counts of generators that shared the load, and that they add up."""
+def accounts(result: RunResult) -> list[str]:
+    """Returns the counts of generators that shared the load, that they add up, and who failed."""
     load = result.part(LoadAnalysis)
     blocks: list[str] = []
     for shared in load.shared if load is not None else ():
@@ -59,7 +60,8 @@ def _generators(result: RunResult) -> list[str]:
         blocks.append(output.table(heads, rows, right=right))
         sentence = " ".join((sentences.conservation(shared), sentences.starts(shared)))
         blocks.append(textwrap.fill(sentence.strip(), output.width()))
-    return blocks
+        blocks.append(_as_notes(sentences.limits(shared)))
+    return [block for block in blocks if block]
 
 
 def _counts(result: RunResult) -> LoadCounts | None:
@@ -73,14 +75,14 @@ def _notes(result: RunResult, lead: str) -> str:
         finding.sentence for finding in result.findings if finding.severity is Severity.WARNING
     ]
     load = result.part(LoadAnalysis)
-    for shared in load.shared if load is not None else ():
-        notes += sentences.limits(shared)
     notes += sentences.notes_of(load) if load is not None else []
     latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
     notes += [text for text in result.refused if latency.match(text)]
     notes += wording.exclusions_by_reason(result)
+    return _as_notes([note for note in dict.fromkeys(notes) if note != lead])
+
+
+def _as_notes(notes: Sequence[str]) -> str:
     return "\n".join(
-        textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
-        for note in dict.fromkeys(notes)
-        if note != lead
+        textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ") for note in notes
     )
