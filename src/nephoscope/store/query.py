@@ -9,14 +9,19 @@ columns (docs/decisions/0018-small-runs-answer-at-once.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nephoscope.core.model import Shape
+from nephoscope.store.shared_loads import WEIGHTS, SharedLoads
+from nephoscope.store.trial_rows import Integers as Integers
+from nephoscope.store.trial_rows import SeriesPoint as SeriesPoint
+from nephoscope.store.trial_rows import TrialHistogram as TrialHistogram
+from nephoscope.store.trial_rows import TrialMetric as TrialMetric
+from nephoscope.store.trial_rows import TrialValue as TrialValue
+from nephoscope.store.trial_rows import Values as Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,48 +29,6 @@ if TYPE_CHECKING:
     from nephoscope.core.model import TrialRecord
     from nephoscope.store.batch import Batch
     from nephoscope.store.run import StoredRun
-    from nephoscope.store.shared_loads import SharedLoads
-
-Values = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class TrialMetric:
-    """A metric of one trial. factors: canonical JSON text (model.factors_key)."""
-
-    benchmark: str
-    metric: str
-    target: str
-    factors: str
-    unit: str
-    better: str
-    trial: str
-    round: int
-
-
-@dataclass(frozen=True, slots=True)
-class TrialValue(TrialMetric):
-    """One value of a scalar metric for one trial: the median of the trial's samples."""
-
-    value: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrialHistogram(TrialMetric):
-    """One histogram of one trial; values ascend, counts[i] belongs to values[i]."""
-
-    values: Values
-    counts: Integers
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesPoint(TrialMetric):
-    """One event or reading in time of one trial; at_ns since the trial began."""
-
-    at_ns: int
-    value: float
-    count: int
 
 
 _COLUMNS = ("benchmark", "metric", "target", "factors", "unit", "better")
@@ -165,7 +128,6 @@ def _shared_loads(
     Trials that started together may lie in several shares: the first one has all of them then.
     """
     from nephoscope.store.run import counts
-    from nephoscope.store.shared_loads import SharedLoads
 
     shared = SharedLoads(run, trials or counts)
     if not shared or share == ALL:
@@ -175,8 +137,6 @@ def _shared_loads(
 
 def _with_weights(only: Wanted) -> Wanted:
     """Returns `only` with the metrics that weight others when they are merged."""
-    from nephoscope.store.shared_loads import WEIGHTS
-
     weights = frozenset(WEIGHTS.values())
     return None if only is None else lambda of, metric: metric in weights or only(of, metric)
 

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nephoscope.core.model import TrialRecord
 from nephoscope.core.shared_load import merged_name, sharing_targets
-from nephoscope.stats.statistics import histograms
-from nephoscope.store.trialfile import is_auxiliary, key_of
+from nephoscope.store.trial_rows import TrialHistogram, TrialMetric, TrialValue
 
 if TYPE_CHECKING:
-    from nephoscope.store.query import TrialHistogram, TrialMetric, TrialValue
     from nephoscope.store.run import StoredRun
 
-_Row = TypeVar("_Row", bound="TrialMetric")
+_Row = TypeVar("_Row", bound=TrialMetric)
 
 _SUMMED_UNITS = frozenset({"per_s", "bytes_per_s", "bits_per_s", "count", "cpus"})
 _LARGEST = frozenset({"late_sends_ratio", "generator_busy_ratio", "generator_wait_ratio"})
@@ -81,6 +79,8 @@ class SharedLoads:
 
     def histograms(self, rows: Iterable[TrialHistogram]) -> list[TrialHistogram]:
         """Returns the rows, those of generators merged into one row for each of their trials."""
+        from nephoscope.stats.statistics import histograms
+
         plain, groups = self._groups(rows)
         for (alternative, *_), own in groups.items():
             values, counts = histograms.merge([(row.values, row.counts) for row in own])
@@ -92,6 +92,8 @@ class SharedLoads:
         self, rows: Iterable[_Row]
     ) -> tuple[list[_Row], Mapping[tuple[_Alternative, str, str], list[_Row]]]:
         """Returns the rows of no generator, and those of whole trials by trial, metric, factors."""
+        from nephoscope.store.trialfile import is_auxiliary, key_of
+
         plain: list[_Row] = []
         groups: dict[tuple[_Alternative, str, str], list[_Row]] = {}
         for row in rows:
