@@ -53,7 +53,7 @@ class MergedSource:
 
 
 @dataclass(slots=True)
-class _Source:
+class _SourceStore:
     store: Store
     runs: list[StoredRun] = field(default_factory=list)
     present: list[str] = field(default_factory=list)
@@ -111,8 +111,8 @@ class StoreMerge:
         for measured in day_files.summaries(store.path, problems):
             self._compacted[measured.run] = (address, measured)
 
-    def _source(self, store: Store) -> _Source:
-        source, address = _Source(store), store.address
+    def _source(self, store: Store) -> _SourceStore:
+        source, address = _SourceStore(store), store.address
         for name, definition in _watches(store):
             where, known = self._watches.setdefault(name, (address, definition))
             if known != definition:
@@ -127,7 +127,7 @@ class StoreMerge:
             self._sort_summary(source, measured, address)
         return source
 
-    def _sort_run(self, source: _Source, run: StoredRun, address: str) -> None:
+    def _sort_run(self, source: _SourceStore, run: StoredRun, address: str) -> None:
         known = self._known.get(run.id)
         if known is not None:
             where, known_run = known
@@ -165,7 +165,7 @@ class StoreMerge:
         self._add_units(address, run)
         self._plans.setdefault(run.manifest.plan_hash, (address, run.manifest))
 
-    def _sort_summary(self, source: _Source, measured: RunMeasurements, address: str) -> None:
+    def _sort_summary(self, source: _SourceStore, measured: RunMeasurements, address: str) -> None:
         if measured.run in self._known:
             source.present.append(measured.run)
             return
@@ -181,7 +181,7 @@ class StoreMerge:
                 "content.",
             )
 
-    def _conflict(self, source: _Source, sentence: str) -> None:
+    def _conflict(self, source: _SourceStore, sentence: str) -> None:
         (source.left_out if self._leaves_out else self.conflicts).append(sentence)
 
     def _unit_problem(self, address: str, run: StoredRun) -> str:
@@ -226,7 +226,7 @@ class StoreMerge:
         return self.preview()
 
 
-def _result(source: _Source) -> MergedSource:
+def _result(source: _SourceStore) -> MergedSource:
     return MergedSource(
         source.store.address,
         tuple(run.id for run in source.runs),

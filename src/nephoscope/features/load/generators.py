@@ -193,7 +193,7 @@ def shared_counts(
     begun = sum(any(each.has_begun for each in trials.values()) for trials in by_round.values())
     own = {
         name: [
-            _Outcome.of(together, name, part, is_open=params["arrivals"] != "closed")
+            _GeneratorOutcome.of(together, name, part, is_open=params["arrivals"] != "closed")
             for together in by_round.values()
             if name in together
         ]
@@ -247,7 +247,7 @@ def _due_ns(number: int, rate_per_s: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _GeneratorOutcome:
     """What became of the part of one generator in one trial."""
 
     trial: GeneratorTrial
@@ -260,7 +260,7 @@ class _Outcome:
     @classmethod
     def of(
         cls, trials: Mapping[str, GeneratorTrial], name: str, part: int | None, *, is_open: bool
-    ) -> _Outcome:
+    ) -> _GeneratorOutcome:
         """Returns that of one generator. trials: of all that started together. part: requests of
         its part of the schedule; None where it is unknown."""
         trial = trials[name]
@@ -282,13 +282,13 @@ class _Outcome:
         return cls(trial, part, completed, errors, part - ended, is_estimated)
 
 
-def _quantile(outcomes: Sequence[_Outcome], q: float) -> float | None:
+def _quantile(outcomes: Sequence[_GeneratorOutcome], q: float) -> float | None:
     """Returns a quantile of all requests of these trials; None without any."""
     values, counts = histograms.merge([outcome.trial.latency for outcome in outcomes])
     return histograms.quantile_of_counts(values, counts, q) if counts.sum() else None
 
 
-def _of_generator(name: str, outcomes: Sequence[_Outcome]) -> GeneratorCounts:
+def _of_generator(name: str, outcomes: Sequence[_GeneratorOutcome]) -> GeneratorCounts:
     errors: Counter[str] = Counter()
     failures: Counter[str] = Counter()
     for outcome in outcomes:

@@ -66,7 +66,7 @@ def read(source: Source) -> ImportedFigures:
         if is_csv(source.text)
         else _of_json(source.text, figures, kinds)
     )
-    sums = _Sums.of(lines, kinds)
+    sums = _PointSums.of(lines, kinds)
     figures.span = sums.span
     at_s = figures.span[0] if figures.span else None
     for metric, values in sorted(sums.trends.items()):
@@ -82,7 +82,7 @@ def read(source: Source) -> ImportedFigures:
 
 
 @dataclass(slots=True)
-class _Sums:
+class _PointSums:
     """Points put together: values of trends with their counts, sums and numbers of the others."""
 
     trends: dict[str, Counter[float]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class _Sums:
     span: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, points: Iterable[_Point], kinds: Mapping[str, str]) -> _Sums:
+    def of(cls, points: Iterable[_Point], kinds: Mapping[str, str]) -> _PointSums:
         sums = cls()
         begins, ends = math.inf, 0.0
         for point in points:
@@ -108,7 +108,7 @@ class _Sums:
         return sums
 
 
-def _add_total(figures: ImportedFigures, metric: str, sums: _Sums, at_s: float | None) -> None:
+def _add_total(figures: ImportedFigures, metric: str, sums: _PointSums, at_s: float | None) -> None:
     """Adds a counter with its rate, or the share of failed requests."""
     place, total = f"Metric '{metric}'", sums.totals[metric]
     if metric in _COUNTERS:
@@ -126,7 +126,7 @@ def _add_total(figures: ImportedFigures, metric: str, sums: _Sums, at_s: float |
         )
 
 
-def _add_counts(figures: ImportedFigures, sums: _Sums, at_s: float | None) -> None:
+def _add_counts(figures: ImportedFigures, sums: _PointSums, at_s: float | None) -> None:
     """Adds the requests sent, answered and failed; those without a duration are missing."""
     totals, trends = sums.totals, sums.trends
     if _REQUESTS not in totals or _DURATION not in trends or _FAILED not in totals:
