@@ -265,5 +265,6 @@ def _factor_columns(runs: Sequence[StoredRun], schema: pa.Schema) -> dict[str, D
     return columns
 
 
-_KINDS = {"string": TEXT, "int64": INTEGER, "double": NUMBER}
-"""Type of a factor's column in an export -> type of a column."""
+_KINDS = {"string": TEXT, "int64": NUMBER, "double": NUMBER}
+"""Type of a factor's column in an export -> type of a column. Readers of Parquet make floats of
+whole numbers that may be missing, as factors may."""
