@@ -17,6 +17,7 @@ from nephoscope.features.comparison.feature import COMPARISON
 from nephoscope.features.cost.feature import COST
 from nephoscope.features.credits.feature import CREDITS
 from nephoscope.features.crosscheck.feature import CROSS_CHECK
+from nephoscope.features.datasets.feature import DATASETS
 from nephoscope.features.duet.feature import DUET
 from nephoscope.features.engines.feature import ENGINES
 from nephoscope.features.experiments.feature import EXPERIMENT
@@ -78,6 +79,7 @@ FEATURES: tuple[Feature, ...] = (
     STORED_RUNS,
     COMPACTION,
     ENGINES,
+    DATASETS,
     FILES,
     SERVE,
     HOST,

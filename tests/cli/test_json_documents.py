@@ -71,7 +71,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
 @pytest.fixture
 def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
     """A stored run, which every command that measures takes for its own."""
-    shutil.copytree(made.path.parents[1], tmp_path / "store")
+    for name in ("store", "elsewhere"):
+        shutil.copytree(made.path.parents[1], tmp_path / name)
     stored = Store(tmp_path / "store").open(made.id)
 
     def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
@@ -188,6 +189,7 @@ CASES = [
     ("stop", "", ["RUN"]),
     ("import", "", ["PKB"]),
     ("import", "DIR", ["types"]),
+    ("merge", "", ["elsewhere"]),
     ("verify", "", []),
     ("compact", "", ["--keep-raw", "7d"]),
     ("list", "", []),

@@ -293,9 +293,10 @@ def _agrees(span: re.Match[str], estimate: Node) -> bool:
 
 
 def _loads_add_up(node: Node, path: str) -> Iterator[str]:
-    """Every request that was due had a valid response or is among the errors."""
+    """Every request that was due had a valid response, is among the errors, or was lost."""
     if isinstance(node, dict) and {"due_count", "completed_count", "errors_count"} <= node.keys():
         whole = node["completed_count"] + sum(node["errors_count"].values())
+        whole += node.get("lost_count") or 0
         if whole != node["due_count"]:
             yield f"{whole} requests ended of {node['due_count']} that were due"
 

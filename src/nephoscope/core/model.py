@@ -499,7 +499,8 @@ class RunSummary:
     confidence: of every interval.
     margin: relative difference that counts as equivalent. until: what ended repetition, as in
     the plan's `repeat`. partial: why the run has a part of what
-    its plan asked for only; empty for a whole one.
+    its plan asked for only; empty for a whole one. merged_from: stores from which the run was
+    copied, oldest first.
     """
 
     id: str = ""
@@ -528,6 +529,7 @@ class RunSummary:
     margin: float = 0.03
     until: Literal["narrow", "decided"] = "narrow"
     partial: tuple[str, ...] = ()
+    merged_from: tuple[str, ...] = ()
 
 
 LineKey = tuple[str, str, str, str]

@@ -154,6 +154,10 @@ def _metrics(
             simulated=key.target in models,
             prior=priors[key],
         )
+        median = names.percentile_metric(key.metric, distribution.unit, 0.5)
+        if key._replace(metric=median) in groups:
+            # Imported: percentiles of single trials, which the files state or few trials have.
+            metrics, reason = [], ""
         out.extend((wanted.order(key, distribution.trial), line) for line in metrics)
         refused += [reason] if reason else []
         distinct, numbers = histograms.merge(distribution.values)
@@ -233,7 +237,8 @@ def _series(run: StoredRun) -> dict[LineKey, list[tuple[str, int, float]]]:
     return {key: [(p.trial, p.at_ns, p.value) for p in own] for key, own in by_line.items()}
 
 
-def _moment(seconds: Any) -> str | None:
+def moment_text(seconds: Any) -> str | None:
+    """Returns a time in seconds since the epoch as ISO 8601, UTC; None for what is none."""
     if not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return None
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
@@ -266,8 +271,8 @@ def _summary(
         question=str(manifest.question or ""),
         seed=manifest.seed,
         state=run.status,  # type: ignore[arg-type]
-        started_at=_moment(manifest.started_at),
-        finished_at=_moment(manifest.finished_at),
+        started_at=moment_text(manifest.started_at),
+        finished_at=moment_text(manifest.finished_at),
         nephoscope=manifest.nephoscope,
         probe=manifest.probe,
         targets=manifest.target_names,
@@ -296,4 +301,5 @@ def _summary(
         margin=float(manifest.margin or 0.03),
         until=(manifest.plan.get("repeat") or {}).get("until", "narrow"),
         partial=partial_reasons(run),
+        merged_from=tuple(str(origin["store"]) for origin in manifest.merged_from),
     )

@@ -138,6 +138,11 @@ def write(runs: Sequence[StoredRun], format: str, path: Path, engine: Engine | N
         export(runs, format, stream, engine)
 
 
+def schema_of(runs: Sequence[StoredRun]) -> pa.Schema:
+    """Returns the columns of an export of these runs with their types."""
+    return _schema(_texts(run) for run in runs)
+
+
 def flat_table(run: StoredRun) -> pa.Table:
     """Returns the samples as one table with factors as columns; see `export`."""
     schema = _schema([_texts(run)])
@@ -250,14 +255,14 @@ def _csv(tables: Iterable[pa.Table], names: Sequence[str]) -> Iterator[str]:
     writer.writerow(names)
     for table in tables:
         columns = column_lists(table, names)
-        writer.writerows(zip(*(map(_cell, column) for column in columns), strict=True))
+        writer.writerows(zip(*(map(cell, column) for column in columns), strict=True))
         yield text.getvalue()
         text.seek(0)
         text.truncate()
     yield text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """A cell of a CSV file; what a spreadsheet would take for a formula gets an apostrophe."""
     if isinstance(value, str) and value[:1] in FORMULA and not _is_number(value):
         return f"'{value}"

@@ -83,6 +83,10 @@ def _is_extent(value: Any) -> bool:
     return has_types(value, {"bytes": int, "sha256": str}) and value["bytes"] >= 0
 
 
+def _is_origin(value: Any) -> bool:
+    return has_types(value, {"store": str, "sha256": str})
+
+
 def has_types(value: Any, types: Mapping[str, type]) -> bool:
     """States whether a value is a mapping that has these keys with values of these types."""
     # Nothing but maps: it is called for each trial of a run.
@@ -111,10 +115,11 @@ class RunManifest:
     store of thousands of runs is listed without. created_at, started_at, finished_at: seconds since
     the epoch. budget_s, spent_s: seconds of measuring. lost: target -> why it was given up.
     journal: bytes and digest when the run ended. lab_made: name of the lab that this run made and
-    has not removed. rented: target -> the machine that was rented for it, as its cloud names it,
-    with what the cloud shows of its host. imported: how files of another tool were read. stored:
-    all keys as the file has them, also those of features and of later versions, which stay when the
-    file is rewritten.
+    has not removed. merged_from: the stores from which the run was copied, oldest first, each with
+    the digest of what was measured. rented: target -> the machine that was rented for it, as its
+    cloud names it, with what the cloud shows of its host. imported: how files of another tool were
+    read. stored: all keys as the file has them, also those of features and of later versions, which
+    stay when the file is rewritten.
     """
 
     version: int = _key(_is_int)
@@ -152,6 +157,7 @@ class RunManifest:
     lab_made: str = _key(_is_text, default="")
     rented: Mapping[str, Mapping[str, Any]] = _key(_mapping_of(_is_mapping), default_factory=dict)
     imported: Mapping[str, Any] | None = _key(_is_mapping, default=None)
+    merged_from: Sequence[Mapping[str, Any]] = _key(_list_of(_is_origin), default=())
     stored: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -1,6 +1,7 @@
 """The queries that analyses ask of a run: one row a trial and metric, ordered.
 
-Unless asked otherwise, only trials that count are seen: valid, and of no warm-up round. A trial
+Unless asked otherwise, only trials that count are seen: valid, and of no warm-up round. Trials of
+generators that share a load are one trial, under the name of all of them (shared_loads.py). A trial
 lies in one batch, so that the rows of one batch are held at a time; they are sorted and grouped as
 columns (docs/decisions/0018-small-runs-answer-at-once.md).
 """
@@ -8,14 +9,19 @@ columns (docs/decisions/0018-small-runs-answer-at-once.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nephoscope.core.model import Shape
+from nephoscope.store.shared_loads import WEIGHTS, SharedLoads
+from nephoscope.store.trial_rows import Integers as Integers
+from nephoscope.store.trial_rows import SeriesPoint as SeriesPoint
+from nephoscope.store.trial_rows import TrialHistogram as TrialHistogram
+from nephoscope.store.trial_rows import TrialMetric as TrialMetric
+from nephoscope.store.trial_rows import TrialValue as TrialValue
+from nephoscope.store.trial_rows import Values as Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,47 +29,6 @@ if TYPE_CHECKING:
     from nephoscope.core.model import TrialRecord
     from nephoscope.store.batch import Batch
     from nephoscope.store.run import StoredRun
-
-Values = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class TrialMetric:
-    """A metric of one trial. factors: canonical JSON text (model.factors_key)."""
-
-    benchmark: str
-    metric: str
-    target: str
-    factors: str
-    unit: str
-    better: str
-    trial: str
-    round: int
-
-
-@dataclass(frozen=True, slots=True)
-class TrialValue(TrialMetric):
-    """One value of a scalar metric for one trial: the median of the trial's samples."""
-
-    value: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrialHistogram(TrialMetric):
-    """One histogram of one trial; values ascend, counts[i] belongs to values[i]."""
-
-    values: Values
-    counts: Integers
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesPoint(TrialMetric):
-    """One event or reading in time of one trial; at_ns since the trial began."""
-
-    at_ns: int
-    value: float
-    count: int
 
 
 _COLUMNS = ("benchmark", "metric", "target", "factors", "unit", "better")
@@ -80,6 +45,8 @@ Trials = Callable[["TrialRecord"], bool] | None
 
 ALL = (0, 1)
 """Share of the trials that is read: part i of k, see `StoredRun.batches`."""
+_NO_TRIALS = (0, 2**62)
+"""Share of a run in which no trial lies."""
 
 
 Group = tuple[str, str, str, str, str, str, str, int]
@@ -104,12 +71,18 @@ def trial_medians(
 ) -> list[TrialValue]:
     """Returns the scalar metrics of every trial asked for, ordered by metric, then round."""
     rows = []
-    for keys, begins, values, *_ in _groups(run, Shape.SCALAR, only, trials, share):
+    shared, share = _shared_loads(run, trials, share)
+    wanted = _with_weights(only) if shared else only
+    for keys, begins, values, *_ in _groups(run, Shape.SCALAR, wanted, trials, share):
         low, high = (begins[:-1] + begins[1:] - 1) // 2, (begins[:-1] + begins[1:]) // 2
         # The middle one is not added to itself and halved, which overflows beyond 8.9e307.
         middle = np.where(low == high, values[low], (values[low] + values[high]) / 2)
         rows += [
             TrialValue(*key, value=value) for key, value in zip(keys, middle.tolist(), strict=True)
+        ]
+    if shared:
+        rows = [
+            row for row in shared.values(rows) if only is None or only(row.benchmark, row.metric)
         ]
     return sorted(rows, key=_by_round)
 
@@ -119,6 +92,7 @@ def histograms(
 ) -> list[TrialHistogram]:
     """Returns the histograms of every trial asked for, ordered by metric, then round."""
     rows = []
+    shared, share = _shared_loads(run, trials, share)
     for keys, begins, values, counts, _ in _groups(run, Shape.HISTOGRAM, only, trials, share):
         is_first = np.ones(values.size, dtype=bool)
         is_first[1:] = values[1:] != values[:-1]
@@ -130,7 +104,7 @@ def histograms(
             TrialHistogram(*key, distinct[start:end], summed[start:end])
             for key, start, end in zip(keys, ends, ends[1:], strict=False)
         ]
-    return sorted(rows, key=_by_round)
+    return sorted(shared.histograms(rows) if shared else rows, key=_by_round)
 
 
 def series(run: StoredRun, only: Wanted = None) -> list[SeriesPoint]:
@@ -144,6 +118,27 @@ def series(run: StoredRun, only: Wanted = None) -> list[SeriesPoint]:
         for key, start, end in zip(group.keys, begins, begins[1:], strict=False):
             rows += [SeriesPoint(*key, *reading) for reading in readings[start:end]]
     return sorted(rows, key=_by_round)
+
+
+def _shared_loads(
+    run: StoredRun, trials: Trials, share: tuple[int, int]
+) -> tuple[SharedLoads, tuple[int, int]]:
+    """Returns the shared loads of a run, and the share of its trials to read.
+
+    Trials that started together may lie in several shares: the first one has all of them then.
+    """
+    from nephoscope.store.run import counts
+
+    shared = SharedLoads(run, trials or counts)
+    if not shared or share == ALL:
+        return shared, share
+    return shared, ALL if share[0] == 0 else _NO_TRIALS
+
+
+def _with_weights(only: Wanted) -> Wanted:
+    """Returns `only` with the metrics that weight others when they are merged."""
+    weights = frozenset(WEIGHTS.values())
+    return None if only is None else lambda of, metric: metric in weights or only(of, metric)
 
 
 _by_round = attrgetter("benchmark", "metric", "target", "factors", "round", "trial")

@@ -105,11 +105,8 @@ class Store(StoreFolder):
         Keys given by us: version, id, state, nephoscope, created_at, started_at, finished_at,
         fingerprints, outcomes, refused, spent_s; `values` gives the others and may replace these.
         """
-        self._begin()
         started = datetime.now(UTC)
         run_id = self._unused_id(f"{started:%Y%m%d-%H%M%S}-{name}")
-        final = self.runs_path / run_id
-        aside = self.runs_path / f".{run_id}.{os.getpid()}{_NEW}"
         full = {
             "version": RUN.version,
             "id": run_id,
@@ -124,21 +121,31 @@ class Store(StoreFolder):
             "spent_s": 0.0,
             **values,
         }
+        with self.adding(run_id) as aside:
+            (aside / "trials").mkdir(parents=True)
+            write_manifest(aside, RunManifest.of(full))
+            run = StoredRun(aside, run_id)
+            yield run
+            run.path = self.runs_path / run_id
+
+    @contextlib.contextmanager
+    def adding(self, run_id: str) -> Iterator[Path]:
+        """A folder, not made yet, that is the run of this id when the block ends, and vanishes if
+        it fails."""
+        self._begin()
+        final = self.runs_path / run_id
+        aside = self.runs_path / f".{run_id}.{os.getpid()}{_NEW}"
         try:
             with translating_os_errors(final, "created"):
-                (aside / "trials").mkdir(parents=True)
-                write_manifest(aside, RunManifest.of(full))
-                run = StoredRun(aside, run_id)
-                yield run
+                yield aside
                 if self._mirror is not None:
                     self._mirror.mark(run_id)
                 aside.rename(final)
-                run.path = final
                 sync_directory(self.runs_path)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
-        if self._mirror is not None and run.state != RUNNING:
+        if self._mirror is not None and self._run(run_id).state != RUNNING:
             self._publish(run_id)
 
     def _unused_id(self, prefix: str) -> str:

@@ -25,6 +25,32 @@ def _import(file: Path) -> object:
     return import_files([file], Store(file.parent / "store"))
 
 
+def _import_log(file: Path) -> object:
+    return import_files([file], Store(file.parent / "store"), value_unit="us")
+
+
+def _logs_to_import() -> tuple[bytes, ...]:
+    return (*contents("tests/golden/imports/*.hlog"), _K6_POINTS, _K6_ROWS, _FORTIO, _WRK2)
+
+
+_K6_POINTS = b"""\
+{"type":"Metric","metric":"http_req_duration","data":{"type":"trend","contains":"time"}}
+{"type":"Point","metric":"http_req_duration","data":{"time":"2026-11-27T10:00:00Z","value":1.5}}
+{"type":"Point","metric":"http_reqs","data":{"time":"2026-11-27T10:00:01Z","value":1}}
+{"type":"Point","metric":"http_req_failed","data":{"time":"2026-11-27T10:00:01Z","value":0}}
+"""
+_K6_ROWS = b"""metric_name,timestamp,metric_value,check
+http_req_duration,1790000000,1.5,
+http_reqs,1790000001,1,
+http_req_failed,1790000001,0,
+"""
+_FORTIO = b"""{"RunType": "HTTP", "StartTime": "2026-11-27T10:00:00Z", "RequestedQPS": "8",
+"ActualQPS": 8, "ActualDuration": 10000000000, "DurationHistogram": {"Count": 80, "Avg": 0.03,
+"Data": [{"Start": 0.028, "End": 0.03, "Count": 20}, {"Start": 0.03, "End": 0.035, "Count": 60}]},
+"RetCodes": {"200": 79, "503": 1}, "URL": "http://192.0.2.1/"}
+"""
+
+
 @functools.cache
 def _lines_to_import() -> tuple[bytes, ...]:
     """Few lines at a time: each becomes a file."""
@@ -55,6 +81,21 @@ _WRK = b"""Running 10s test @ http://192.0.2.1:80/
   48000 requests in 10.00s, 40.00MB read
 Requests/sec:   4800.00
 Transfer/sec:      4.00MB
+"""
+_WRK2 = b"""Running 10s test @ http://192.0.2.1:80/
+  1 threads and 10 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.14ms  355.73us   2.54ms   69.45%
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    1.11ms
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.212     0.000000            1         1.00
+       2.541     1.000000          100          inf
+#[Max     =        2.540, Total count    =          100]
+  120 requests in 10.00s, 98.26MB read
+Requests/sec:     12.00
 """
 _AB = b"""This is ApacheBench, Version 2.3 <$Revision: 1 $>
 Concurrency Level:      10
@@ -132,6 +173,7 @@ BOUNDARIES = (
         JSON,
     ),
     Boundary("report of a tool to import", _reports_to_import, in_file(_import)),
+    Boundary("log of a generator to import", _logs_to_import, in_file(_import_log)),
     Boundary("summary to import", lambda: _SUMMARIES, in_file(_import), JSON),
     Boundary("numbers", lambda: (_NUMBERS,), in_file(number_files.read)),
     Boundary("census", lambda: (_CENSUS,), in_file(census_files.read)),

@@ -96,7 +96,7 @@ def test_each_golden_file_has_the_marks_of_one_format(path: Path) -> None:
         ("[ ID] Interval           Transfer     Bitrate\n", "run iperf3 with --json"),
         ("job: (groupid=0)\n  read: IOPS=10.7k, BW=42MiB/s\n", "--output-format=json"),
         ("     http_req_duration..........: avg=1ms\n", "--summary-export"),
-        ("metric_name,timestamp,metric_value\n", "--summary-export"),
+        ("metric_name,timestamp,metric_value\n", "there are no figures to import"),
         ('{"metadata": {}, "version": 4, "x_values": [0], "results": {"a": [1]}}', "flent"),
         ('{"results": [1, 2]}', "a JSON object with the keys 'results'"),
         ('{"results": {"a": 1}}', "a JSON object with the keys 'results'"),

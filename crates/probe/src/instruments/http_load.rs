@@ -129,7 +129,7 @@ const RESPONSES_BY_STATUS: Metric = Metric::neutral("responses_count")
 pub const SPEC: Spec = Spec {
     id: "http.load",
     summary: "Requests per second and latency of an HTTP server under load",
-    params: &joined::<_, 36>(&[&REQUEST_PARAMS, &spec::PACING, &RESPONSE_PARAMS]),
+    params: &joined::<_, 38>(&[&REQUEST_PARAMS, &spec::PACING, &RESPONSE_PARAMS]),
     metrics: &joined::<_, 28>(&[
         &spec::RESPONSES,
         &spec::TIMES,
@@ -161,8 +161,10 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     let depth = streams(params)?;
     let common = EngineSettings::of(trial, address)?;
     let settings = EngineSettings { tls, depth, connect_ahead: keeps_alive, ..common };
-    let (threads, seed) = (settings.threads.len(), settings.seed);
-    let http = |thread| Http::new(&mix, &expected, thread, threads, seed);
+    let (share, seed) = (settings.share, settings.seed);
+    let (before, threads) =
+        (share.number * settings.threads.len(), share.of * settings.threads.len());
+    let http = |thread| Http::new(&mix, &expected, before + thread, threads, seed);
     let (recorder, threads) = if is_http2(params) {
         let (recorder, threads) = requests::run(trial, &settings, |thread| Http2(http(thread)))?;
         (recorder, threads.into_iter().map(|Http2(http)| http).collect())

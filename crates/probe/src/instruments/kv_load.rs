@@ -32,7 +32,7 @@ use crate::error::{ProbeError, Result};
 use crate::http::kv::keys::{Keys, Zipf};
 use crate::http::kv::{filling, Dialect, KeyOperation, KeyWorkload, Kv};
 use crate::http::requests::recorder::Recorder;
-use crate::http::requests::{self, report, spec, EngineSettings};
+use crate::http::requests::{self, report, spec, EngineSettings, THREADS_MAX};
 use crate::net::target;
 use crate::trial::parameters;
 use crate::trial::{factors, Trial};
@@ -99,7 +99,7 @@ const REPLIES: [Metric; 4] = [
 pub const SPEC: Spec = Spec {
     id: "kv.load",
     summary: "Requests per second and latency of Redis or memcached under load",
-    params: &joined::<_, 33>(&[&REQUEST_PARAMS, &spec::PACING, &REPORT_PARAMS]),
+    params: &joined::<_, 35>(&[&REQUEST_PARAMS, &spec::PACING, &REPORT_PARAMS]),
     metrics: &joined::<_, 30>(&[
         &spec::RESPONSES,
         &REPLIES,
@@ -132,9 +132,9 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     if fills {
         filling::fill(&workload, address, trial.session)?;
     }
-    let seed = settings.seed;
+    let (seed, before) = (settings.seed, settings.share.number * THREADS_MAX);
     let kv = |thread| {
-        let random = Random::stream(seed, FIRST_STREAM + thread as u64);
+        let random = Random::stream(seed, FIRST_STREAM + (before + thread) as u64);
         Kv::new(Arc::clone(&workload), random)
     };
     let measured = requests::run(trial, &settings, kv);

@@ -12,7 +12,10 @@ STORED_RUNS = Feature(
     "stored_runs",
     commands=tuple(f".cli.commands.{name}:{name}" for name in ("runs", "show", "stop", "verify")),
 )
-FILES = Feature("files", commands=(".cli.commands.export:export", ".cli.commands.import_:import_"))
+FILES = Feature(
+    "files",
+    commands=(".cli.commands.import_:import_", ".cli.commands.merge:merge"),
+)
 HOST = Feature(
     "host",
     commands=(

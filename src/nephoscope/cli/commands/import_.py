@@ -44,6 +44,11 @@ class _ImportArguments:
     prices: tuple[Path, ...] = options.repeated(
         "--prices", options.PATH, "Price list of server types, stored with a folder of them."
     )
+    value_unit: str | None = options.option(
+        "--value-unit",
+        click.Choice(("ns", "us", "ms", "s")),
+        "Unit of the values of HdrHistogram logs, which do not state it.",
+    )
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -96,6 +101,7 @@ def import_(args: _ImportArguments) -> int:
         Store(args.store),
         options.sets(args.where, "--where vendor=aws"),
         arrangement=arrangement,
+        value_unit=args.value_unit or "",
         note=output.warn,
     )
     return measuring.present(run, as_json=args.as_json, text_of=metric_table.table)

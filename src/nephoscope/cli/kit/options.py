@@ -131,7 +131,8 @@ class _StorePath(_NamedPath):
         try:
             return folder_of(value)
         except UsageError as error:
-            raise UsageError(f"--store: {error.message}", error.hint) from None
+            name = "--store: " if param is not None and param.name == "store" else ""
+            raise UsageError(f"{name}{error.message}", error.hint) from None
 
 
 class Count(click.IntRange):
@@ -308,6 +309,7 @@ PATH = click.Path(path_type=Path)
 FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
 SEEDS = Count(0, 2**63 - 1)
 
+SOURCE_STORE = _StorePath("STORE")
 JSON = flag("--json", "Print the results as JSON instead of text.")
 STORE = option(
     "--store",

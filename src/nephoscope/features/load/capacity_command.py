@@ -183,7 +183,7 @@ class _Server:
 
         plan = plan_of(
             self.params,
-            self._target,
+            [self._target],
             trials=trials,
             trial_s=trial_s,
             name="capacity",

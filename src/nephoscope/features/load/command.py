@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,15 @@ from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import Count, argument, duration, option
-from nephoscope.core.errors import UsageError
+from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.model import TrialStatus
-from nephoscope.features.load.options import RATE, RequestOptions, params_of, sentence_of
+from nephoscope.features.load.options import (
+    RATE,
+    RequestOptions,
+    generator_hosts,
+    params_of,
+    sentence_of,
+)
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
@@ -41,6 +48,12 @@ class _LoadArguments:
         "Number of trials that the time is divided into, of 1 s at least; 6 or more give intervals "
         "[default: 10, or fewer in a short time].",
     )
+    generators: str = option(
+        "--generators",
+        "HOSTS",
+        "Hosts of generators that share the load, e.g. ssh:a,ssh:b, or a number of local ones.",
+        default="",
+    )
     requests: RequestOptions = options.group(RequestOptions)
     seed: int | None = options.SEED
     labels: Mapping[str, str] = options.LABELS
@@ -55,17 +68,18 @@ def load(args: _LoadArguments) -> int:
 
     Without --rate, each connection sends its next request after a response (closed loop): it shows
     the highest rate, and hides what users wait while the server stalls. With --rate, requests are
-    due at set times (open loop), and latency counts from there.
+    due at set times (open loop), and latency counts from there. Several generators share rate and
+    connections, and their histograms are added: percentiles are those of all requests.
 
     \b
     nephoscope load http://127.0.0.1:8080/
     nephoscope load -r 1000 -c 50 -d 1min http://127.0.0.1:8080/search
+    nephoscope load -r 1000 -c 50 --generators 2 http://127.0.0.1:8080/
     """
     from nephoscope.core.reading import yamltext
     from nephoscope.features.load import terminal
     from nephoscope.features.load.live import LoadProgress
     from nephoscope.features.load.plan import plan_of
-    from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
     trials = _trials(args.trials, args.duration_s)
@@ -79,11 +93,21 @@ def load(args: _LoadArguments) -> int:
     elif args.requests.poisson:
         raise UsageError("--poisson needs a rate.", "Add --rate 1000, for example.")
     params |= {name: yamltext.parse_scalar(value) for name, value in args.requests.values.items()}
-    plan = plan_of(
-        params, parse(args.requests.target), trials=trials, trial_s=trial_s, seed=args.seed
-    )
-    run = measuring.executed(plan, Store(args.store), fresh=True, progress=LoadProgress)
+    targets = generator_hosts(args.generators, args.requests)
+    plan = plan_of(params, targets, trials=trials, trial_s=trial_s, seed=args.seed)
+    progress = LoadProgress(sys.stderr)
+    try:
+        run = measuring.executed(
+            plan, Store(args.store), fresh=True, progress=lambda stream: progress
+        )
+    except RunFailed:
+        if len(targets) > 1 and progress.run is not None and not args.as_json:
+            _account_for(progress.run)
+        raise
     head = sentence_of(params, trials, trial_s)
+    if len(targets) > 1:
+        names = ", ".join(target.name for target in targets)
+        head += f"; {len(targets)} generators ({names})"
     code = measuring.present(
         run,
         as_json=args.as_json,
@@ -93,6 +117,15 @@ def load(args: _LoadArguments) -> int:
         else lambda result: terminal.text(result, params["url"], head),
     )
     return code or _exit_code_of_failures(run)
+
+
+def _account_for(run: StoredRun) -> None:
+    """Prints what the generators of a run sent in which no trial counts."""
+    from nephoscope.features.load import terminal
+    from nephoscope.results import analyse_run
+
+    if run.path.exists():
+        output.say("\n\n".join(terminal.accounts(analyse_run.build(run))))
 
 
 def _trials(wanted: int | None, duration_s: float) -> int:
@@ -110,10 +143,17 @@ def _trials(wanted: int | None, duration_s: float) -> int:
 
 
 def _exit_code_of_failures(run: StoredRun) -> int:
-    """Returns 3 with a sentence where trials failed, as when the server died; else 0."""
+    """Returns 3 with a sentence where trials failed, as when the server died; else 0.
+
+    Of several generators also where no trial counts for all of them.
+    """
     records = [record for record in run.records() if record.key.round > 0]
     failed = [record for record in records if record.status is TrialStatus.FAILED]
     if not failed:
+        excluded = {record.key.round for record in records if record.reasons}
+        if excluded >= {record.key.round for record in records}:
+            output.warn("No trial counts, because each has a generator that does not count.")
+            return TRIALS_FAILED
         return 0
     why = f" Reason: {failed[0].reasons[0]}" if failed[0].reasons else ""
     output.warn(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options
 from nephoscope.cli.kit.named import TARGET
@@ -13,6 +14,9 @@ from nephoscope.cli.kit.options import Count, Parsed, duration, flag, option, re
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+
+if TYPE_CHECKING:
+    from nephoscope.measure.targets.kinds.record import TargetRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,48 @@ class RequestOptions:
     )
     authorised_hosts: tuple[str, ...] = options.AUTHORISED_HOSTS
     target: str = option("--target", TARGET, "Host of the generator.", default="local")
+
+
+MAX_GENERATORS = 64
+
+
+def generator_hosts(text: str, requests: RequestOptions) -> list[TargetRecord]:
+    """Returns the targets of the generators: of `--generators`, else that of `--target`.
+
+    text: a number of processes of this machine, or hosts separated by commas; a host that stands
+    there several times has as many generators. Raises UsageError for anything else, and where
+    there are fewer connections than generators.
+    """
+    from nephoscope.measure.targets.kinds import parse
+
+    if not text:
+        return [parse(requests.target)]
+    if requests.target != "local":
+        raise UsageError(
+            "--target and --generators exclude each other.", "Name all hosts in --generators."
+        )
+    words = [word.strip() for word in text.split(",")]
+    number = int(words[0][:9]) if len(words) == 1 and words[0].isdecimal() else len(words)
+    if not 1 <= number <= MAX_GENERATORS:
+        raise UsageError(f"{number:,} generators are out of range.", f"Use 1 to {MAX_GENERATORS}.")
+    if number != len(words) or words[0].isdecimal():
+        words = ["local"] * number
+    if requests.connections < len(words):
+        raise UsageError(
+            f"{len(words)} generators cannot share {plural(requests.connections, 'connection')}.",
+            f"Use `-c {len(words)}`, or more.",
+        )
+    records = [parse(word) for word in words]
+    names = [record.name for record in records]
+    numbers: Counter[str] = Counter()
+    hosts = []
+    for record in records:
+        if names.count(record.name) > 1:
+            numbers[record.name] += 1
+            name = f"{record.name}-{numbers[record.name]}"
+            record = record.model_copy(update={"name": name})
+        hosts.append(record)
+    return hosts
 
 
 def params_of(url: str, requests: RequestOptions) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog import instruments
 from nephoscope.core.reading import yamltext
+from nephoscope.core.shared_load import GENERATORS
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import TargetRecord
@@ -19,7 +20,7 @@ _SPARE_S = 20.0  # to start, to connect and to answer
 
 def plan_of(
     params: Mapping[str, Any],
-    target: TargetRecord,
+    targets: Sequence[TargetRecord],
     *,
     trials: int,
     trial_s: float,
@@ -29,6 +30,7 @@ def plan_of(
 ) -> Plan:
     """Returns the plan that puts this load on a server, so many trials of so many seconds.
 
+    targets: hosts of the generators; several of them share the load, and start together.
     rates_per_s: rates that are compared, interleaved in every round; else `params` has the load.
     Raises PlanError for a parameter that does not exist or is out of bounds.
     """
@@ -40,10 +42,14 @@ def plan_of(
     }
     if rates_per_s is not None:
         entry["factors"] = {"rate_per_s": rates_per_s}
+    if len(targets) > 1:
+        entry["together"] = True
+        entry["on"] = [target.name for target in targets]
+        entry["params"][GENERATORS] = len(targets)
     values: dict[str, Any] = {
         "name": name,
         "question": f"How does {params['url']} answer?",
-        "targets": [target],
+        "targets": list(targets),
         "benchmarks": [entry],
         "repeat": {"min": trials, "max": trials},
         "warmup": 0,  # each trial has its own

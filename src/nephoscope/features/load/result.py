@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog.meaning import Domain, RequestLoop
-from nephoscope.core.model import Factors, TrialRecord, factors_key, stated
-from nephoscope.results.names import AUXILIARY_FACTORS
+from nephoscope.core.model import Factors, factors_key, stated
+from nephoscope.core.shared_load import merged_name, sharing_targets
+from nephoscope.features.load.generators import (
+    GeneratorTrial,
+    SharedLoadCounts,
+    shared_counts,
+)
 from nephoscope.results.run_data import RunData
 from nephoscope.store import counts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @cache
@@ -35,14 +36,8 @@ def generators() -> frozenset[str]:
     )
 
 
-SUM = "any"
-"""The kind of error that stands for all of them."""
 UNANSWERED = frozenset({"timeout", "unsent"})
 """Kinds of errors of requests whose latency is known as a lower bound only."""
-NO_REQUEST = "unasked_bytes"
-"""The kind of error that is no request."""
-_COUNTS = frozenset({"due_count", "sent_count", "completed_count"})
-_RATES = {"requests_per_s": "served_per_s", "offered_per_s": "offered_per_s"}
 
 _UNSENT_SHARE = 0.01
 _PACE = 0.9
@@ -90,20 +85,43 @@ class LoadCounts:
 
 @dataclass(frozen=True, slots=True)
 class LoadAnalysis:
-    """Counts of a run's request generators, a line for each setting and target."""
+    """Counts of a run's request generators, a line for each setting and target.
+
+    shared: of loads that several generators shared, with the counts of each.
+    """
 
     lines: tuple[LoadCounts, ...]
+    shared: tuple[SharedLoadCounts, ...] = ()
 
 
 def analyse(data: RunData) -> LoadAnalysis | None:
-    """Returns the counts; None where no trial of a generator is valid."""
+    """Returns the counts; None where no trial of a generator is valid and none shared a load."""
     lines: dict[tuple[str, str, str], list[LoadCounts]] = {}
+    sharing = {
+        setting["index"]: names
+        for setting in data.manifest.settings
+        if (names := sharing_targets(setting))
+    }
+    parts: dict[int, list[GeneratorTrial]] = {}
+    singles: list[LoadCounts] = []
     for record, table in data.run.tables():
-        if record.benchmark in generators() and counts(record):
-            line = _line(record, table)
-            key = (line.benchmark, line.target, factors_key(line.factors))
-            lines.setdefault(key, []).append(line)
-    return LoadAnalysis(tuple(sorted(map(_sum, lines.values()), key=_place))) if lines else None
+        if record.benchmark not in generators() or record.key.round < 1:
+            continue
+        if record.key.setting in sharing:
+            parts.setdefault(record.key.setting, []).append(GeneratorTrial.of(record, table))
+        elif counts(record):
+            singles.append(_line(GeneratorTrial.of(record, table)))
+    shared = []
+    for index, own in parts.items():
+        names, spec = sharing[index], data.run.spec(own[0].record.benchmark)
+        defaults = {param.id: param.default for param in spec.params}
+        shared.append(shared_counts(merged_name(names), names, own, defaults))
+        singles += _together(merged_name(names), names, own)
+    for line in singles:
+        key = (line.benchmark, line.target, factors_key(line.factors))
+        lines.setdefault(key, []).append(line)
+    summed = tuple(sorted(map(_sum, lines.values()), key=_place))
+    return LoadAnalysis(summed, tuple(shared)) if summed or shared else None
 
 
 def _place(line: LoadCounts) -> tuple[Any, ...]:
@@ -115,21 +133,9 @@ def _place(line: LoadCounts) -> tuple[Any, ...]:
     return line.benchmark, line.target, levels
 
 
-def _line(record: TrialRecord, table: pa.Table) -> LoadCounts:
+def _line(trial: GeneratorTrial) -> LoadCounts:
     """The counts of one trial."""
-    values: dict[str, float] = {}
-    errors: Counter[str] = Counter()
-    names = ("metric", "value", "factors")
-    for metric, value, text in zip(*(table.column(n).to_pylist() for n in names), strict=True):
-        factors = json.loads(text)
-        if AUXILIARY_FACTORS & factors.keys():  # a server that runs as a load counts its own errors
-            continue
-        if metric == "errors_count":
-            errors[factors["kind"]] += int(value)
-        elif metric in _COUNTS or metric in _RATES or metric == "pace_ratio":
-            values[metric] = value
-    unasked = errors.pop(NO_REQUEST, 0)
-    errors.pop(SUM, None)
+    record, values, errors = trial.record, trial.values, trial.errors_count
     completed = int(values.get("completed_count", 0))
     # Trials of an older version do not state how many requests were due.
     due = int(values.get("due_count", completed + errors.total()))
@@ -145,12 +151,35 @@ def _line(record: TrialRecord, table: pa.Table) -> LoadCounts:
         sent_count=int(values.get("sent_count", 0)),
         completed_count=completed,
         errors_count={kind: count for kind, count in errors.items() if count},
-        unasked_count=unasked,
+        unasked_count=trial.unasked_count,
         served_per_s=values.get("requests_per_s", 0.0),
         offered_per_s=offered,
         overloaded_trials=int(offered is not None and is_late),
         notes=Counter(record.notes),
     )
+
+
+def _together(
+    target: str, names: Sequence[str], trials: Iterable[GeneratorTrial]
+) -> Iterator[LoadCounts]:
+    """Yields the counts of each trial of generators that share a load, if all of them are valid."""
+    by_round: dict[tuple[int, int], list[LoadCounts]] = {}
+    for trial in trials:
+        if counts(trial.record):
+            key = trial.record.key
+            by_round.setdefault((key.round, key.repeat_index), []).append(_line(trial))
+    for own in by_round.values():
+        if len(own) == len(names):
+            offered = [line.offered_per_s for line in own if line.offered_per_s is not None]
+            yield replace(
+                _sum(own),
+                target=target,
+                trials=1,
+                served_per_s=sum(line.served_per_s for line in own),
+                offered_per_s=sum(offered) if offered else None,
+                overloaded_trials=max(line.overloaded_trials for line in own),
+                notes=dict.fromkeys((note for line in own for note in line.notes), 1),
+            )
 
 
 def _sum(trials: list[LoadCounts]) -> LoadCounts:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from nephoscope.core.model import RunResult
 from nephoscope.core.naming import level_name
-from nephoscope.features.load import charts, sentences, tools
+from nephoscope.features.load import charts, generator_table, sentences, tools
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Section, Sentence, items
+from nephoscope.report.blocks import Block, Heading, Section, Sentence, items
 from nephoscope.report.columns import count, number, table, text
 
 
@@ -49,6 +49,18 @@ def build(result: RunResult) -> Section | None:
         ),
         counts,
     ]
+    for shared in load.shared:
+        blocks += [
+            Heading("Generators"),
+            Sentence(wording.clean(sentences.conservation(shared))),
+            generator_table.listing(shared),
+            Sentence(
+                "Counts over all trials, excluded ones and warm-up included. Percentiles of the "
+                "whole load come from the histograms of the generators, added bucket by bucket."
+            ),
+        ]
+        notes = [sentences.starts(shared), *sentences.limits(shared)]
+        blocks += items([wording.clean(note) for note in notes if note])
     blocks += items(sentences.notes_of(load), title="Notes")
     return Section("load", "Load", tuple(blocks))
 
@@ -62,7 +74,9 @@ def answer(result: RunResult) -> list[str]:
     answers = overloaded if len(load.lines) == 1 else []
     if len(load.lines) > 1 and overloaded:
         answers = [f"{len(overloaded)} of {len(load.lines)} settings overloaded the server."]
-    return [wording.clean(text) for text in (*answers, sentences.became(_whole(load)))]
+    answers += [sentences.became(_whole(load))] if load.lines else []
+    answers += [sentences.conservation(shared) for shared in load.shared]
+    return [wording.clean(text) for text in answers]
 
 
 def _whole(load: LoadAnalysis) -> LoadCounts:

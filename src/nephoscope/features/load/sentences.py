@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nephoscope.core import units
+from nephoscope.features.load.generators import SharedLoadCounts
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
+
+BUSY_RATIO = 0.95
+"""Of a CPU, from which on a thread of a generator may be the limit; as the probe has it."""
+CLOCK_OFFSET_NS = 1_000_000
+"""Clocks that are set by a network differ by less."""
+LATE_START_NS = 1_000_000
+"""What one machine should keep; see measure/runs/trials/timing.py."""
 
 WORDS = {
     "timeout": "timed out",
@@ -58,6 +66,76 @@ def errors_text(errors: Mapping[str, int]) -> str:
     """Returns 'none', or '3 refused, 12 timed out'."""
     kinds = sorted(errors.items())
     return ", ".join(f"{count:,} {WORDS.get(kind, kind)}" for kind, count in kinds) or "none"
+
+
+def conservation(shared: SharedLoadCounts) -> str:
+    """Returns that the counts of generators add up, or what is missing; warm-up included."""
+    who = wording.plural(len(shared.generators), "generator")
+    sums = (
+        f"{shared.due_count:,} requests due on {who} = {shared.completed_count:,} answered + "
+        f"{shared.failed_count:,} failed"
+    )
+    if shared.lost_count is None:
+        return (
+            f"{sums} + an unknown number that was lost with a generator: a closed loop has no "
+            "schedule that would tell."
+        )
+    sums += f" + {shared.lost_count:,} lost"
+    if shared.is_conserved:
+        whole = "" if shared.scheduled_count is None else ", as many as the schedule has"
+        about = " (lost: estimated from the other generators)" if shared.is_lost_estimated else ""
+        return f"{sums}{whole}{about}."
+    schedule = (
+        ""
+        if shared.scheduled_count in (None, shared.due_count)
+        else f"; the schedule has {shared.scheduled_count:,}"
+    )
+    return f"The counts do not add up: {sums}{schedule}. Do not use these results."
+
+
+def starts(shared: SharedLoadCounts) -> str:
+    """Returns how far apart the generators began, where several of them state it."""
+    late = [g.late_start_ns for g in shared.generators if g.late_start_ns is not None]
+    if len(late) < 2:
+        return ""
+    return f"They began within {units.format_value(max(late), 'ns')} of each other."
+
+
+def limits(shared: SharedLoadCounts) -> list[str]:
+    """Returns a sentence for each generator that failed, was the limit or had a skewed clock."""
+    out: list[str] = []
+    for generator in shared.generators:
+        name = generator.name
+        for reason, count in generator.failures.items():
+            trials = wording.plural(count, "trial")
+            lost = (
+                "an unknown number of"
+                if generator.lost_count is None
+                else (f"{generator.lost_count:,}")
+            )
+            out.append(
+                f"{name} failed in {trials} of {generator.trials}, and {lost} requests with it: "
+                f"{reason.rstrip('.')}."
+            )
+        if (generator.busy_ratio or 0.0) > BUSY_RATIO:
+            out.append(
+                f"{name} used {wording.percent(generator.busy_ratio)} of a CPU: the generator may "
+                "be the limit. Add generators, or threads."
+            )
+        offset = generator.clock_offset_ns or 0
+        if abs(offset) > CLOCK_OFFSET_NS:
+            out.append(
+                f"The clock of {name} was {units.format_value(abs(offset), 'ns')} "
+                f"{'ahead of' if offset > 0 else 'behind'} that of this machine; its starts are "
+                "corrected by that."
+            )
+    late = [g for g in shared.generators if (g.late_start_ns or 0) > LATE_START_NS]
+    out += [
+        f"{g.name} began up to {units.format_value(g.late_start_ns or 0, 'ns')} after the first "
+        "generator: the load was not whole until then."
+        for g in late
+    ]
+    return out
 
 
 def notes_of(load: LoadAnalysis) -> list[str]:

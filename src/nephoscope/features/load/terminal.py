@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 
 from nephoscope.cli.kit import output
 from nephoscope.core.model import RunResult, Severity
-from nephoscope.features.load import sentences
+from nephoscope.features.load import generator_table, sentences
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
 
@@ -42,13 +43,30 @@ def text(result: RunResult, url: str, head: str) -> str:
     if counts:
         conclusions = [sentences.became(counts), sentences.bounds(counts)]
         blocks.append(textwrap.fill(" ".join(filter(None, conclusions)), output.width()))
+    blocks += accounts(result)
     blocks += [_notes(result, verdict), wording.run_line(result)]
     return "\n\n".join(block for block in blocks if block)
 
 
+def accounts(result: RunResult) -> list[str]:
+    """Returns the counts of generators that shared the load, that they add up, and who failed."""
+    load = result.part(LoadAnalysis)
+    blocks: list[str] = []
+    for shared in load.shared if load is not None else ():
+        listing = generator_table.listing(shared)
+        right = [place for place, column in enumerate(listing.columns) if column.numeric]
+        heads = [column.title.upper() for column in listing.columns]
+        rows = [tuple(map(str, row)) for row in listing.rows]
+        blocks.append(output.table(heads, rows, right=right))
+        sentence = " ".join((sentences.conservation(shared), sentences.starts(shared)))
+        blocks.append(textwrap.fill(sentence.strip(), output.width()))
+        blocks.append(_as_notes(sentences.limits(shared)))
+    return [block for block in blocks if block]
+
+
 def _counts(result: RunResult) -> LoadCounts | None:
     load = result.part(LoadAnalysis)
-    return load.lines[0] if load is not None else None
+    return load.lines[0] if load is not None and load.lines else None
 
 
 def _notes(result: RunResult, lead: str) -> str:
@@ -61,8 +79,10 @@ def _notes(result: RunResult, lead: str) -> str:
     latency = re.compile(r"^\S+ latency( \(|:)")  # `line_name` of latency_ns
     notes += [text for text in result.refused if latency.match(text)]
     notes += wording.exclusions_by_reason(result)
+    return _as_notes([note for note in dict.fromkeys(notes) if note != lead])
+
+
+def _as_notes(notes: Sequence[str]) -> str:
     return "\n".join(
-        textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
-        for note in dict.fromkeys(notes)
-        if note != lead
+        textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ") for note in notes
     )

@@ -11,6 +11,7 @@ from nephoscope.core.model import SELF, Background, Hook
 from nephoscope.core.reading.sentences import choices, did_you_mean
 from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.shared_load import GENERATORS
 from nephoscope.measure.plans.context import AGGRESSOR, DEFAULT_ROLES, SERVER, PlanContext
 from nephoscope.measure.plans.factors import lab
 from nephoscope.measure.plans.factors.bound import NONE
@@ -122,6 +123,7 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
             "Name the target: `on: NAME` or `on: ROLE`.",
         )
     _check_targets(context, spec, (client,) if client else on, loc)
+    _check_generators(context, entry, on, loc)
     loads = [load.name for load in context.plan.backgrounds if load.benchmark]
     for name in entry.served_by:
         if name not in loads:
@@ -139,6 +141,18 @@ def _entry(context: PlanContext, entry: Entry, number: int) -> Ends:
     if client:
         return _served(context, entry, spec, on, client, loc, wants_peer)
     return Ends(on, _peer(context, entry.peer, spec, on, loc, wants_peer))
+
+
+def _check_generators(context: PlanContext, entry: Entry, on: Sequence[str], loc: Loc) -> None:
+    """PlanError where targets that run together cannot share the load as the plan states."""
+    number = entry.params.get(GENERATORS, 1)
+    if not entry.together or number in (1, len(on)):
+        return
+    raise context.error(
+        (*loc, "params", GENERATORS),
+        f"{number} generators are to share the load, and {len(on)} targets run together.",
+        f"Write `{GENERATORS}: {len(on)}`, or leave it out: then each sends a load of its own.",
+    )
 
 
 def _served(

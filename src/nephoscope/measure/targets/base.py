@@ -32,6 +32,7 @@ class TargetTrial:
 
     failure: why there are no numbers; None when `done` is there. Samples of a failed trial are
     kept out: half a trial is no trial. stderr_tail: the last words of the probe, for people.
+    before_failure: what a trial that failed had printed until then, to account for what it did.
     """
 
     samples: tuple[Sample, ...]
@@ -39,6 +40,7 @@ class TargetTrial:
     done: Done | None
     failure: BenchmarkFailed | None
     stderr_tail: str = ""
+    before_failure: tuple[Sample, ...] = ()
 
 
 IpVersion = Literal[4, 6]

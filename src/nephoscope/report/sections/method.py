@@ -58,6 +58,7 @@ def _facts(result: RunResult) -> list[tuple[str, str]]:
         ("Precision", _precision(result)),
         ("Order", "random order within rounds (seeded); each round measures every setting once"),
         ("Stored in", run.path or run.store),
+        ("Copied from", ", then ".join(run.merged_from)),
     ]
     return [(name, wording.clean(value)) for name, value in rows if value not in (None, "")]
 

@@ -16,7 +16,7 @@ from nephoscope.store.imports import checks, copies, formats
 from nephoscope.store.imports.arrangement import Arrangement, combine
 from nephoscope.store.imports.copies import Note
 from nephoscope.store.imports.formats import Format
-from nephoscope.store.imports.rows import ImportedFigures, meets
+from nephoscope.store.imports.rows import ImportedFigures, meets, with_percentiles
 from nephoscope.store.imports.source import DATABASE, Source
 from nephoscope.store.imports.writing import left_out_sentence, write_run
 from nephoscope.store.run import StoredRun
@@ -29,19 +29,21 @@ def import_files(
     conditions: Mapping[str, str] | None = None,
     *,
     arrangement: Arrangement | None = None,
+    value_unit: str = "",
     note: Note = lambda sentence: None,
 ) -> StoredRun:
     """Reads files of one tool into a new finished run; returns the earlier one of the same files.
 
     conditions: `test`, `metric` or a factor -> the value that figures have to have. arrangement:
-    how files of one setting belong together; by default as their times tell. note: gets a sentence
+    how files of one setting belong together; by default as their times tell. value_unit: of files
+    that do not state it (hdr_log.VALUE_UNITS). note: gets a sentence
     on each file that counts once or was imported before, and on what was left out.
 
     Raises UsageError that names the file and the reason where nothing can be imported, and where
     the arrangement has to be asked for; StoreError for a file that cannot be read.
     """
     conditions = conditions or {}
-    sources = copies.without_copies([Source.read(path) for path in paths], note)
+    sources = copies.without_copies([Source.read(path, value_unit) for path in paths], note)
     read, unusable = _read_all(sources, conditions)
     prefixes = {format_.prefix for format_, _, _ in read}
     if len(prefixes) > 1:
@@ -59,12 +61,14 @@ def import_files(
         )
     figures.left_out = [*unusable, *figures.left_out]
     copies.count_once(figures)
+    with_percentiles(figures)
     checks.with_one_unit(figures)
     if not figures.rows:
         raise _nothing(sources, figures, conditions)
     settings = {
         "where": dict(conditions),
         "arrangement": arrangement.value if arrangement else None,
+        **({"value_unit": value_unit} if value_unit else {}),
     }
     used = [source for _, _, source in read]
     earlier = copies.imported_before(used, format_.prefix, settings, store, note)

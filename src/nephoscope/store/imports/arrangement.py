@@ -38,6 +38,10 @@ def combine(
         whole.missing += [name for name in part.missing if name not in whole.missing]
         whole.left_out += part.left_out
     filled = [part for part in parts if part.rows]
+    if len(filled) == 1 and (conserved := filled[0].conservation("the generator")):
+        whole.missing.append(conserved)
+    if len(filled) == 1 and (conserved := filled[0].conservation("the generator")):
+        whole.missing.append(conserved)
     if not _share_a_group(filled):
         whole.rows = [row for part in filled for row in part.rows]
         whole.span = parts[0].span if len(parts) == 1 else None
@@ -74,12 +78,68 @@ def _rows_of(cluster: Sequence[ImportedFigures], whole: ImportedFigures) -> list
     if len(cluster) == 1:
         return cluster[0].rows
     whole.is_sum = True
+    _require_same_settings(cluster, whole.tool)
     merged = merge_parts([part.rows for part in cluster])
     whole.missing.append(
         f"{len(cluster)} files are parallel parts of one run: their rates and counts are summed, "
         f"and count as one repetition.{merged.sentence}"
     )
+    for part in cluster:
+        for name, count in part.counts.items():
+            whole.counts[name] = whole.counts.get(name, 0) + count
+    if all(part.counts for part in cluster):
+        conserved = whole.conservation(f"{len(cluster)} generators")
+        whole.missing += [conserved] if conserved else []
+    whole.missing += _precision_sentence(cluster, merged.rows)
     return merged.rows
+
+
+def _require_same_settings(cluster: Sequence[ImportedFigures], tool: str) -> None:
+    """Raises UsageError for parts of one run that were not asked for the same."""
+    first = cluster[0].settings
+    for number, part in enumerate(cluster[1:], start=2):
+        names = [
+            name
+            for name in dict.fromkeys((*first, *part.settings))
+            if first.get(name) != part.settings.get(name)
+        ]
+        if names:
+            pairs = [
+                (name, *(own.get(name, "not stated") for own in (first, part.settings)))
+                for name in names
+            ]
+            differing = "; ".join(f"{name} {left} and {right}" for name, left, right in pairs)
+            raise UsageError(
+                f"Files 1 and {number} of {tool} are not parts of one run: they differ in "
+                f"{differing}.",
+                "Import them apart, or with --repetitions.",
+            )
+
+
+def _precision_sentence(
+    cluster: Sequence[ImportedFigures], merged: Sequence[ImportedRow]
+) -> list[str]:
+    """Returns that histograms were added at the precision of the coarsest, where they differ."""
+    digits = sorted(
+        {
+            row.histogram.precision.digits
+            for part in cluster
+            for row in part.rows
+            if row.histogram is not None and row.histogram.precision is not None
+        }
+    )
+    if len(digits) < 2:
+        return []
+    names = " and ".join(map(str, digits))
+    widths = [
+        row.histogram.precision.relative
+        for row in merged
+        if row.histogram is not None and row.histogram.precision is not None
+    ]
+    return [
+        f"Histograms of {names} significant digits were added in the buckets of {digits[0]}: "
+        f"percentiles are exact to {100 * max(widths):.2g} % of their value."
+    ]
 
 
 def _clusters_by_time(

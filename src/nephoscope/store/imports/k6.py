@@ -25,10 +25,10 @@ from nephoscope.store.imports.units import Unit
 
 _BYTES = Unit("bytes", 1.0, Better.NONE)
 _SHARE = Unit("ratio", 1.0, Better.NONE, share=True)
-_FAILED_SHARE = _SHARE._replace(better=Better.LOWER)
-_TIMES = ("http_req_", "ws_", "grpc_", "iteration_duration", "group_duration", "browser_")
-_FAILURES = ("http_req_failed", "browser_http_req_failed")
-_NO_TIMES = (*_FAILURES, "browser_web_vital_cls")
+SHARE_OF_FAILURES = _SHARE._replace(better=Better.LOWER)
+TIMES = ("http_req_", "ws_", "grpc_", "iteration_duration", "group_duration", "browser_")
+FAILURES = ("http_req_failed", "browser_http_req_failed")
+NO_TIMES = (*FAILURES, "browser_web_vital_cls")
 """Metrics with a prefix of times that are none."""
 _KEYS = frozenset({"avg", "med", "min", "max", "count", "rate", "value", "passes", "fails"})
 _HEADLINES = {
@@ -132,7 +132,7 @@ def _add_metric(
     of_rate = "passes" in keys or "matches" in keys
     is_gauge = "value" in keys and not of_rate
     of_time = metric.contains == "time" or (
-        metric.contains is None and base.startswith(_TIMES) and base not in _NO_TIMES
+        metric.contains is None and base.startswith(TIMES) and base not in NO_TIMES
     )
     weight = _weight(metric, base, counts)
     values = dict(metric.values)
@@ -174,7 +174,7 @@ def _unit(name: str, key: str, unit: Unit, *, of_rate: bool) -> Unit:
     if key in ("count", "passes", "fails", "matches", "total"):
         return COUNT
     if of_rate and key in ("rate", "value"):
-        return _FAILED_SHARE if name in _FAILURES else _SHARE
+        return SHARE_OF_FAILURES if name in FAILURES else _SHARE
     return PER_S if key == "rate" else unit
 
 

@@ -31,11 +31,6 @@ _TEXTS: tuple[tuple[str, str], ...] = (
         "it is the screen output of k6, which is rounded; run k6 with --summary-export=FILE",
     ),
     (
-        r"\A\s*metric_name,timestamp,metric_value",
-        "it has the single points of k6, which are not imported; write a summary with "
-        "--summary-export",
-    ),
-    (
         r"^name,iterations,real_time,cpu_time|^Benchmark +Time +CPU +Iterations",
         "it is the text output of Google Benchmark; use --benchmark_out_format=json",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nephoscope.store.imports.rows import ImportedRow, Merge
+from nephoscope.store.imports.rows import ImportedHistogram, ImportedRow, Merge
 
 _NAMED = 60
 
@@ -54,7 +54,11 @@ def _merge(rows: Sequence[ImportedRow]) -> ImportedRow | None:
     values = [row.value for row in rows]
     weights = [row.weight for row in rows]
     merging = rows[0].merging
-    if merging is Merge.SUM:
+    histogram = None
+    if merging is Merge.HISTOGRAM:
+        histogram = ImportedHistogram.added([row.histogram for row in rows if row.histogram])
+        value = max(histogram.counts)
+    elif merging is Merge.SUM:
         value = sum(values)
     elif merging is Merge.MAXIMUM:
         value = max(values)
@@ -67,5 +71,10 @@ def _merge(rows: Sequence[ImportedRow]) -> ImportedRow | None:
         return None
     times = [row.at_s for row in rows if row.at_s is not None]
     return replace(
-        rows[0], value=value, weight=sum(weights), at_s=min(times, default=None), identity=""
+        rows[0],
+        value=value,
+        weight=sum(weights),
+        at_s=min(times, default=None),
+        identity="",
+        histogram=histogram,
     )

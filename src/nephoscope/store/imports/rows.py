@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope.core.model import Better, factors_key
 from nephoscope.core.reading.jsonstream import Repeated
+from nephoscope.stats.statistics import histograms
+from nephoscope.store.imports.hdr import HdrHistogram, HdrPrecision, added
 from nephoscope.store.imports.units import Unit
 
 NS = Unit("ns", 1.0, Better.LOWER)
@@ -31,8 +34,49 @@ class Merge(enum.Enum):
     MAXIMUM = "maximum"
     MINIMUM = "minimum"
     WEIGHTED_MEAN = "weighted mean"
+    HISTOGRAM = "histogram"
+    """Counts of equal values are added."""
     NONE = "none"
     """It cannot be told from the parts, as for percentiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedHistogram:
+    """How often each value was seen, in the unit of its row.
+
+    precision: that of HdrHistogram's buckets, whose highest values the values are; None for single
+    values or buckets of their own. factor: of HdrHistogram's whole numbers into the unit.
+    """
+
+    counts: Mapping[float, int]
+    precision: HdrPrecision | None = None
+    factor: float = 1.0
+
+    @property
+    def total(self) -> int:
+        """Returns the number of values."""
+        return sum(self.counts.values())
+
+    @classmethod
+    def added(cls, histograms: Sequence[ImportedHistogram]) -> ImportedHistogram:
+        """Returns the sum; of several precisions, at the lowest."""
+        factor = histograms[0].factor
+        precisions = [histogram.precision for histogram in histograms]
+        known = [precision for precision in precisions if precision is not None]
+        if len(known) == len(precisions):
+            whole = added(
+                HdrHistogram(
+                    precision,
+                    {round(value / factor): n for value, n in histogram.counts.items()},
+                )
+                for precision, histogram in zip(known, histograms, strict=True)
+            )
+            counts = {value * factor: count for value, count in whole.counts.items()}
+            return cls(counts, whole.precision, factor)
+        sums: Counter[float] = Counter()
+        for histogram in histograms:
+            sums.update(histogram.counts)
+        return cls(sums)
 
 
 _SUMMED = frozenset({"per_s", "bytes_per_s", "bits_per_s", "count"})
@@ -46,7 +90,8 @@ class ImportedRow:
     figure of its test. at_s: seconds since 1970; None where the file does not state a time. run: id
     of the run that measured it; '' where there is none. merge: of parallel parts; by default rates
     and counts are summed. weight: of a weighted mean; 0 where it is unknown. identity: the same for
-    copies of one figure; '' where the file has no such thing.
+    copies of one figure; '' where the file has no such thing. histogram: of a distribution, whose
+    largest value is `value`.
     """
 
     place: str
@@ -61,6 +106,7 @@ class ImportedRow:
     merge: Merge | None = None
     weight: float = 0.0
     identity: str = ""
+    histogram: ImportedHistogram | None = None
 
     @property
     def figure(self) -> float:
@@ -75,6 +121,8 @@ class ImportedRow:
     @property
     def merging(self) -> Merge:
         """How parallel parts are merged."""
+        if self.histogram is not None:
+            return Merge.HISTOGRAM
         if self.merge is not None:
             return self.merge
         return Merge.SUM if self.unit.unit in _SUMMED else Merge.NONE
@@ -87,7 +135,8 @@ class ImportedFigures:
     tool: its name. missing: sentences on what the file does not tell, or what of it is not
     imported. left_out: 'place: reason' of each record that cannot be used. span: (begin, end) of
     the measurement in seconds since 1970; None where the file does not tell. is_sum: whether
-    figures of several files were summed.
+    figures of several files were summed. settings: what parts of one run have in common: url,
+    rate, duration. counts: requests by outcome, where the file states them all.
     """
 
     tool: str
@@ -96,6 +145,64 @@ class ImportedFigures:
     left_out: list[str] = field(default_factory=list)
     span: tuple[float, float] | None = None
     is_sum: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add_histogram(
+        self,
+        place: str,
+        test: str,
+        metric: str,
+        histogram: ImportedHistogram,
+        unit: Unit,
+        **more: Any,
+    ) -> None:
+        """Adds a distribution; nothing for an empty one."""
+        if histogram.counts:
+            largest = max(histogram.counts)
+            self.rows.append(
+                ImportedRow(place, test, metric, largest, unit, histogram=histogram, **more)
+            )
+
+    def add_counts(
+        self,
+        place: str,
+        test: str,
+        counts: Mapping[str, int],
+        factors: Mapping[str, str],
+        at_s: float | None,
+    ) -> None:
+        """Adds requests by outcome, and remembers them for `conservation`."""
+        for metric, count in counts.items():
+            self.counts[metric] = self.counts.get(metric, 0) + count
+            unit = FAILURES if metric == "errors_count" else COUNT
+            self.add(place, test, metric, count, unit, factors=factors, at_s=at_s)
+
+    def add_rate(
+        self, place: str, value: Any, factors: Mapping[str, str], at_s: float | None
+    ) -> None:
+        """Adds the rate of requests, the headline of a load generator."""
+        self.add(
+            *(place, "", "requests_per_s", value, PER_S),
+            factors=factors,
+            at_s=at_s,
+            headline=True,
+        )
+
+    def conservation(self, who: str) -> str:
+        """Returns whether requests sent are those answered and failed; '' where a count is missing.
+
+        who: whose counts these are, in words.
+        """
+        names = ("sent_count", "completed_count", "errors_count")
+        if not self.counts.keys() >= set(names):
+            return ""
+        sent, answered, failed = (self.counts[name] for name in names)
+        lost = sent - answered - failed
+        sums = f"{sent:,} requests sent by {who} = {answered:,} answered + {failed:,} failed"
+        if lost < 0:
+            return f"The counts do not add up: {sums} {lost:,}. Check that all files are whole."
+        return f"{sums}{f' + {lost:,} lost, without any outcome' if lost else ''}."
 
     def add(self, place: str, test: str, metric: str, value: Any, unit: Unit, **more: Any) -> None:
         """Adds a figure, or the reason why its value is none; `more` are further fields of Row."""
@@ -105,6 +212,31 @@ class ImportedFigures:
             self.left_out.append(f"{place}: {error}")
         else:
             self.rows.append(ImportedRow(place, test, metric, figure, unit, **more))
+
+
+QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
+
+
+def with_percentiles(figures: ImportedFigures) -> None:
+    """Adds the percentiles of histograms of few repetitions, which have no interval.
+
+    Of more repetitions, the analysis has them with intervals. A percentile that a file states
+    itself stays as it is.
+    """
+    stated = {row.group for row in figures.rows}
+    repetitions = Counter(row.group for row in figures.rows)
+    for row in list(figures.rows):
+        if row.histogram is None or repetitions[row.group] >= histograms.LEAST_TRIALS:
+            continue
+        counts = row.histogram.counts
+        merged = histograms.merge([(list(counts), list(counts.values()))])
+        for name, q in QUANTILES:
+            stem = row.metric.removesuffix(f"_{row.unit.unit}")
+            metric = f"{stem}_{name}_{row.unit.unit}"
+            value = histograms.quantile_of_counts(*merged, q)
+            own = replace(row, metric=metric, value=value, histogram=None, headline=False)
+            if own.group not in stated:
+                figures.rows.append(own)
 
 
 def meets(row: ImportedRow, conditions: Mapping[str, str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nephoscope.catalog.adapters import ADAPTERS
+from nephoscope.store.imports import wrk2
 from nephoscope.store.imports.rows import (
     BYTES_PER_S,
     FAILURES,
@@ -55,7 +56,9 @@ def _reports(text: str, beginning: re.Pattern[str]) -> Iterator[tuple[str, str]]
 
 def read_wrk(source: Source) -> ImportedFigures:
     """Returns the figures of each report; wrk rounds its times to three digits."""
-    figures = ImportedFigures("wrk", missing=[_CLOSED_LOOP.format("wrk")])
+    figures = ImportedFigures("wrk")
+    if not wrk2.is_wrk2(source.text):
+        figures.missing.append(_CLOSED_LOOP.format("wrk"))
     figures.missing.append(
         "wrk's report rounds its times, and its standard deviations and the figures of its threads "
         "are not imported."
@@ -92,7 +95,30 @@ def read_wrk(source: Source) -> ImportedFigures:
                 label = f"{float(rank):g}".replace(".", "")
                 _add_time(figures, place, f"latency_p{label}_ns", words, factors)
         _add_errors(figures, place, text, factors)
+        _add_spectrum(figures, place, text, factors, int(weight))
+        if head := _WRK.match(text):
+            figures.settings = {"url": head.group(2), "duration": head.group(1)}
     return figures
+
+
+def _add_spectrum(
+    figures: ImportedFigures, place: str, text: str, factors: Mapping[str, str], requests: int
+) -> None:
+    """Adds the histogram of a report of wrk2 with --latency."""
+    try:
+        histogram = wrk2.spectrum(text)
+    except ValueError as error:
+        figures.left_out.append(f"{place}: {error}")
+        return
+    if histogram is None:
+        return
+    figures.add_histogram(place, "", "latency_ns", histogram, MS, factors=factors, headline=True)
+    figures.missing += [wrk2.STEPS] if wrk2.STEPS not in figures.missing else []
+    if histogram.total != requests:
+        figures.missing.append(
+            f"{place}: the histogram has {histogram.total:,} of {requests:,} requests; wrk2 begins "
+            "it anew when its calibration ends."
+        )
 
 
 def _add_time(

@@ -29,10 +29,14 @@ class Source:
     path: Path
     content: bytes
     changed_at_s: float
+    value_unit: str = ""
 
     @classmethod
-    def read(cls, path: Path) -> Source:
-        """Reads a regular file. StoreError if that is impossible, UsageError if it is too large."""
+    def read(cls, path: Path, value_unit: str = "") -> Source:
+        """Reads a regular file. StoreError if that is impossible, UsageError if it is too large.
+
+        value_unit: of the values, for files that do not state it; '' where nobody stated it.
+        """
         try:
             with textfile.open_regular(path) as stream:
                 status = os.fstat(stream.fileno())
@@ -49,7 +53,7 @@ class Source:
             ) from error
         if content.startswith(_GZIP):
             content = _decompressed(path, content)
-        return cls(path, content, status.st_mtime)
+        return cls(path, content, status.st_mtime, value_unit)
 
     @cached_property
     def digest(self) -> str:

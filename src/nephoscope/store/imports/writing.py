@@ -117,7 +117,7 @@ def write_run(
             [
                 (
                     _record(setting, number, row, position, started),
-                    [Sample(row.metric, row.figure)],
+                    _samples(row),
                     specs[setting.benchmark],
                     (),
                 )
@@ -138,6 +138,14 @@ def _sentences(figures: ImportedFigures, groups: Any, *, states_time: bool) -> l
     if all(len(rows) == 1 for rows in groups):
         sentences.append(_SINGLE)
     return sentences
+
+
+def _samples(row: ImportedRow) -> list[Sample]:
+    """Returns the value of a row, or the values of its histogram with their counts."""
+    if row.histogram is None:
+        return [Sample(row.metric, row.figure)]
+    counts = sorted(row.histogram.counts.items())
+    return [Sample(row.metric, value * row.unit.factor, count) for value, count in counts if count]
 
 
 def _benchmark(prefix: str, test: str) -> str:
@@ -174,7 +182,7 @@ def _specs(figures: ImportedFigures, prefix: str) -> dict[str, BenchmarkSpec]:
                 id=row.metric,
                 unit=row.unit.unit,
                 better=row.unit.better,
-                shape=Shape.SCALAR,
+                shape=Shape.SCALAR if row.histogram is None else Shape.HISTOGRAM,
                 headline=row.headline or (row.test not in mains and not of_test),
                 doc=f"As {figures.tool} reported it.",
                 share=row.unit.share,

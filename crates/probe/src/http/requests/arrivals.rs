@@ -4,6 +4,7 @@
 //! A rate that changes is a change of time (Çinlar, Introduction to Stochastic Processes, 1975, 4.7):
 //! arrivals of rate 1, evenly spaced or exponentially, are mapped through the inverse of the
 //! cumulative rate.
+use super::LoadShare;
 use nephoscope_wire::random::Random;
 use std::sync::Arc;
 
@@ -90,23 +91,26 @@ impl RatePart {
     }
 }
 
-/// The arrivals of one of several threads, as nanoseconds since the start. All threads draw the same
-/// schedule and take every n-th of it, so that it does not depend on their number.
+/// The arrivals of one of several threads, as nanoseconds since the start. All generators draw the
+/// same schedule and take every n-th of it, and so do the threads of each, so that the whole does not
+/// depend on their numbers.
 #[derive(Debug)]
 pub struct Schedule {
     arrivals: SendSchedule,
     random: Random,
     drawn: f64,
     index: usize,
-    threads: usize,
-    thread: usize,
+    /// Of all generators.
+    generator: LoadShare,
+    /// Of the threads of this one.
+    thread: LoadShare,
 }
 
 impl Schedule {
-    pub fn new(arrivals: &SendSchedule, thread: usize, threads: usize) -> Self {
+    pub fn new(arrivals: &SendSchedule, generator: LoadShare, thread: LoadShare) -> Self {
         let seed = if let SendSchedule::Drawn { seed, .. } = arrivals { *seed } else { 0 };
         let random = Random::stream(seed, 0);
-        Self { arrivals: arrivals.clone(), random, drawn: 0.0, index: 0, threads, thread }
+        Self { arrivals: arrivals.clone(), random, drawn: 0.0, index: 0, generator, thread }
     }
 
     fn next_of_all(&mut self) -> Option<u64> {
@@ -132,7 +136,8 @@ impl Iterator for Schedule {
 
     fn next(&mut self) -> Option<u64> {
         loop {
-            let is_own = self.index % self.threads == self.thread;
+            let is_own = self.index % self.generator.of == self.generator.number
+                && self.index / self.generator.of % self.thread.of == self.thread.number;
             let due_ns = self.next_of_all()?;
             if is_own {
                 return Some(due_ns);
@@ -176,7 +181,7 @@ mod tests {
     }
 
     fn first(arrivals: &SendSchedule, count: usize) -> Vec<u64> {
-        Schedule::new(arrivals, 0, 1).take(count).collect()
+        Schedule::new(arrivals, LoadShare::WHOLE, LoadShare::WHOLE).take(count).collect()
     }
 
     /// Kolmogorov and Smirnov's distance of values from the uniform distribution on 0..1.
@@ -233,15 +238,33 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_one_schedule() {
+    fn generators_and_their_threads_share_one_schedule() {
         let arrivals = drawn(RateProfile::constant(100.0), true);
         let whole = first(&arrivals, 60);
-        let mut parts: Vec<u64> =
-            (0..3).flat_map(|thread| Schedule::new(&arrivals, thread, 3).take(20)).collect();
-        parts.sort_unstable();
-        assert_eq!(parts, whole);
+        for (generators, threads) in [(1, 3), (3, 1), (2, 3), (5, 4)] {
+            let count = 60 / generators / threads;
+            let mut parts: Vec<u64> = (0..generators * threads)
+                .flat_map(|number| {
+                    let generator = LoadShare { number: number % generators, of: generators };
+                    let thread = LoadShare { number: number / generators, of: threads };
+                    Schedule::new(&arrivals, generator, thread).take(count)
+                })
+                .collect();
+            parts.sort_unstable();
+            assert_eq!(parts, whole, "{generators} generators with {threads} threads");
+        }
         let times = SendSchedule::Times([5, 6, 7, 8].into());
-        assert_eq!(Schedule::new(&times, 1, 2).collect::<Vec<_>>(), [6, 8]);
+        let second = LoadShare { number: 1, of: 2 };
+        assert_eq!(Schedule::new(&times, LoadShare::WHOLE, second).collect::<Vec<_>>(), [6, 8]);
+        assert_eq!(Schedule::new(&times, second, second).collect::<Vec<_>>(), [8]);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        for (count, of) in [(10, 3), (3, 3), (7, 1), (1000, 7)] {
+            let parts = (0..of).map(|number| LoadShare { number, of }.part_of(count));
+            assert_eq!(parts.sum::<usize>(), count, "{count} in {of} parts");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ use std::sync::mpsc;
 use worker::EngineWorker;
 
 pub use protocol::{CompleteResponse, ParseProgress, Protocol};
-pub use settings::{EngineSettings, Pacing, Think};
+pub use settings::{EngineSettings, LoadShare, Pacing, Think, THREADS_MAX};
 
 /// Runs the trial: connects, opens the trial's gate, sends and measures. Returns what was recorded,
 /// and the protocols of the threads with what they counted.

@@ -1,7 +1,7 @@
 //! The parameters and metrics that every request generator has, and the settings that follow from
 //! them.
 use super::arrivals::{parse_times, RateProfile, SendSchedule};
-use super::{EngineSettings, Pacing, Think};
+use super::{EngineSettings, LoadShare, Pacing, Think, THREADS_MAX};
 use crate::error::{ProbeError, Result};
 use crate::load;
 use crate::trial::parameters;
@@ -21,8 +21,8 @@ pub const CONNECTIONS: Param =
     Param::count("connections", 10, 1..=1_000_000).doc("Number of connections, over all threads.");
 
 /// Who sends when, for how long, and with which limits; the order is that of the manual pages.
-pub const PACING: [Param; 15] = [
-    Param::count("threads", 1, 0..=1024)
+pub const PACING: [Param; 17] = [
+    Param::count("threads", 1, 0..=THREADS_MAX as i64)
         .doc("Number of event loops, each a thread; 0 takes one per allowed CPU."),
     Param::ints("cpus", &[], 0..=1023)
         .doc("CPUs to pin the threads to, round robin; an empty list leaves them to the system."),
@@ -48,6 +48,12 @@ pub const PACING: [Param; 15] = [
     load::INTERVAL,
     Param::int("timeout_ns", 10_000_000_000, 1_000_000..=HOUR_NS)
         .doc("Time limit of a request from its start, connecting included."),
+    Param::count("generators", 1, 1..=1000).doc(
+        "Number of generators that share the load: each sends every n-th request of the schedule, \
+         over its part of the connections.",
+    ),
+    Param::count("generator", 0, 0..=999)
+        .doc("Number of this generator among them, from 0; plans that run them together set it."),
     Param::int("spin_ns", 0, 0..=10_000_000)
         .doc("Time of busy waiting before each request that has a set time, for precise sending."),
     Param::int("response_spin_ns", 8_000, 0..=10_000_000).doc(
@@ -147,7 +153,8 @@ impl EngineSettings {
     /// Reads the parameters that every request generator has; the caller sets what is its own.
     pub fn of(trial: &Trial, address: SocketAddr) -> Result<Self> {
         let params = &trial.params;
-        let connections = params.size("connections");
+        let share = share(params)?;
+        let connections = share.part_of(params.size("connections"));
         let seed = parameters::seed(params);
         let threads = match params.size("threads") {
             0 => crate::trial::affinity::allowed().len(),
@@ -162,6 +169,7 @@ impl EngineSettings {
         Ok(Self {
             address,
             tls: None,
+            share,
             connections,
             threads: load::places(trial, threads)?,
             depth: 1,
@@ -176,6 +184,25 @@ impl EngineSettings {
             seed,
         })
     }
+}
+
+/// The generator's share; every generator needs a connection.
+fn share(params: &Params) -> Result<LoadShare> {
+    let share = LoadShare { number: params.size("generator"), of: params.size("generators") };
+    if share.number >= share.of {
+        return Err(ProbeError::usage(
+            format!("There is no generator {} of {}: they count from 0.", share.number, share.of),
+            "Set `generator` below `generators`.",
+        ));
+    }
+    let connections = params.size("connections");
+    if connections < share.of {
+        return Err(ProbeError::usage(
+            format!("{} generators cannot share {connections} connections.", share.of),
+            "Set `connections` to at least the number of generators.",
+        ));
+    }
+    Ok(share)
 }
 
 fn pacing(params: &Params, seed: u64) -> Result<Pacing> {

@@ -85,6 +85,7 @@ pub fn settings(address: SocketAddr) -> EngineSettings {
     EngineSettings {
         address,
         tls: None,
+        share: LoadShare::WHOLE,
         connections: 10,
         threads: vec![None],
         depth: 1,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nephoscope.core.model import Setting, TrialKey
+from nephoscope.core.shared_load import sharing_targets
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.alternatives import Pair
@@ -33,6 +34,18 @@ class Group:
     def members(self) -> tuple[Pair, ...]:
         """The alternatives that get a trial."""
         return tuple((self.setting.index, target) for target in self.targets)
+
+    @property
+    def sharing(self) -> tuple[str, ...]:
+        """The targets that share one load; () where each trial is a whole load."""
+        setting = self.setting
+        return sharing_targets(
+            {
+                "targets": setting.targets,
+                "together": setting.together,
+                "params": setting.params,
+            }
+        )
 
     @property
     def participants(self) -> tuple[str, ...]:

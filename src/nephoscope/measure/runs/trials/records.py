@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Sample, TrialRecord, TrialStatus
+from nephoscope.core.shared_load import UNTIL_FAILURE
 from nephoscope.measure.runs.schedule.alternatives import LOST
 from nephoscope.measure.runs.schedule.groups import Group, Work
 from nephoscope.measure.runs.trials import validity
@@ -69,6 +71,7 @@ def make_records(
             notes=(*(done.notes if done else ()), *verdict.notes, *measured.notes, *work.notes),
             documents={
                 **(trial.documents if trial else {}),
+                **(_until_failure(trial, group, spec) if trial else {}),
                 **measured.documents.get(name, {}),
             },
             failure_name=verdict.failure_name,
@@ -85,6 +88,24 @@ def make_records(
         samples = trial.samples if trial is not None else ()
         stored.append(StoredTrial(record, samples, spec, measured.auxiliary.get(name, ())))
     return stored
+
+
+def _until_failure(trial: TargetTrial, group: Group, spec: BenchmarkSpec) -> dict[str, Any]:
+    """Returns what a generator of a shared load had reported until it failed; {} of any other."""
+    if not group.sharing or not trial.before_failure:
+        return {}
+    default = next((param.default for param in spec.params if param.id == "interval_ns"), 0)
+    interval_s = group.setting.params.get("interval_ns", default) / 1e9
+    sums: defaultdict[str, float] = defaultdict(float)
+    for sample in trial.before_failure:
+        sums[sample.metric] += sample.value
+    return {
+        UNTIL_FAILURE: {
+            "completed_count": round(sums["interval_requests_per_s"] * interval_s),
+            "errors_count": round(sums["interval_errors_count"]),
+            "at_ns": max(sample.at_ns for sample in trial.before_failure),
+        }
+    }
 
 
 class _Verdict(NamedTuple):

@@ -27,15 +27,22 @@ class Window:
 
 def _spans_ns(
     sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]
-) -> list[tuple[int, int]]:
+) -> dict[str, tuple[int, int]]:
     """Returns when each side began and ended, on our wall clock; only those that say it."""
-    spans = []
+    spans = {}
     for name, side in sides.items():
         trial = trials.get(name)
         if trial is not None and trial.done is not None and trial.done.started_wall_ns is not None:
             start_ns = trial.done.started_wall_ns - side.offset_ns
-            spans.append((start_ns, start_ns + trial.done.elapsed_ns))
+            spans[name] = (start_ns, start_ns + trial.done.elapsed_ns)
     return spans
+
+
+def late_starts_ns(sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]) -> dict[str, int]:
+    """Returns how long after the first one each side began; only of those that say it."""
+    spans = _spans_ns(sides, trials)
+    first_ns = min((start for start, _ in spans.values()), default=0)
+    return {name: start - first_ns for name, (start, _) in spans.items()}
 
 
 def skew_ns(sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]) -> int | None:
@@ -43,7 +50,7 @@ def skew_ns(sides: Mapping[str, Side], trials: Mapping[str, TargetTrial]) -> int
 
     sides, trials: by the target that a trial is of.
     """
-    starts = [start for start, _ in _spans_ns(sides, trials)]
+    starts = [start for start, _ in _spans_ns(sides, trials).values()]
     return max(starts) - min(starts) if len(sides) > 1 and len(starts) == len(sides) else None
 
 
@@ -61,7 +68,7 @@ def window_of(
     sides: Mapping[str, Side], trials: Mapping[str, TargetTrial], begun_ns: int, ended_ns: int
 ) -> Window:
     """The measured time: from the first side's start to the last side's end, on our clock."""
-    spans = _spans_ns(sides, trials)
+    spans = _spans_ns(sides, trials).values()
     if not spans:
         return Window(begun_ns, ended_ns)
     return Window(min(start for start, _ in spans), max(end for _, end in spans))

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from nephoscope.catalog import CPU_GAPS, BenchmarkSpec, Catalog
 from nephoscope.core.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.core.model import Background, Hook
+from nephoscope.core.shared_load import GENERATOR, STARTED
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
@@ -133,16 +134,16 @@ class GroupTrial:
             sides = [self._clients[name] for name in self._group.targets]
             with self._stage.pool.blamed(sides[0].target):
                 begun_ns = await session.go(sides)
-            results = await together(
-                *(
-                    self._blaming(side.target, side.running.result(self._measure_s))
-                    for side in sides
-                )
-            )
+            results = await together(*map(self._outcome, sides))
         self.result.trials = {
             name: self._with_ends(name, trial)
             for name, trial in zip(self._group.targets, results, strict=True)
+            if isinstance(trial, TargetTrial)
         }
+        lost = next((each for each in results if isinstance(each, TargetLost)), None)
+        if lost is not None:
+            self._take_starts()
+            raise lost
         ended_ns = time.time_ns()
         self.result.elapsed_ns = ended_ns - begun_ns
         self._window = timing.window_of(self._clients, self.result.trials, begun_ns, ended_ns)
@@ -150,6 +151,19 @@ class GroupTrial:
             if name in self._before:
                 programs = busy_programs(self._before[name], after)
                 self.result.documents.setdefault(name, {})[BUSY_PROGRAMS] = programs
+
+    async def _outcome(self, side: Side) -> TargetTrial | TargetLost:
+        """Returns what a side measured.
+
+        Where generators share a load, one that is lost ends the trial of the others in order, so
+        that what they sent is known; elsewhere it is raised, and ends them at once.
+        """
+        try:
+            return await self._blaming(side.target, side.running.result(self._measure_s))
+        except TargetLost as lost:
+            if not self._group.sharing:
+                raise
+            return lost
 
     async def _process_times(self) -> Mapping[str, Reading]:
         """CPU times of the programs of each target whose scheduler is observed.
@@ -212,6 +226,19 @@ class GroupTrial:
         note = timing.skew_note(skew, one_machine=machines == {CONTROLLER} and own_clock)
         self.result.skew_ns = skew
         self.result.notes += [note] if note else []
+        self._take_starts()
+
+    def _take_starts(self) -> None:
+        """Keeps when each generator of a shared load began, and what its clock showed."""
+        if not self._group.sharing:
+            return
+        late = timing.late_starts_ns(self._clients, self.result.trials)
+        for name, late_ns in late.items():
+            offset_ns = self._clients[name].offset_ns
+            self.result.documents.setdefault(name, {})[STARTED] = {
+                "late_ns": late_ns,
+                "clock_offset_ns": offset_ns,
+            }
 
     async def _clean(self) -> None:
         if self.result.failure_name:
@@ -290,11 +317,15 @@ class GroupTrial:
             if self._spec(setting.benchmark).has(AUTHORISED):
                 # Who names a host as a target and logs in to it owns it.
                 params = {**params, AUTHORISED: [*params.get(AUTHORISED, ()), endpoint.address]}
+        sharing = self._group.sharing
+        if sharing:
+            params = {**params, GENERATOR: sharing.index(name)}
         return with_seed(
             setting,
             params,
             self._spec(setting.benchmark),
-            name,
+            # Generators that share a load draw one schedule.
+            sharing[0] if sharing else name,
             seed=self._stage.seed,
             round=self._round,
             is_simulated=wanted.traits().simulated,

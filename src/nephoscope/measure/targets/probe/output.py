@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec, Catalog
@@ -53,7 +53,7 @@ def parse_output(
             bad = bad or f"line {number}: {error}"
             continue
         if isinstance(event, BenchmarkFailed):
-            return _failed(event, stderr_tail)
+            return _failed(event, stderr_tail, samples)
         if isinstance(event, Done):
             done = event
         elif isinstance(event, Sample):
@@ -65,11 +65,11 @@ def parse_output(
         if done.samples == seen:
             return TargetTrial(tuple(samples), documents, done, None, stderr_tail)
         bad = f"it printed {seen} samples and counted {done.samples}"
-    return _failed(_why(spec, returncode, bad, stderr_tail, cut_off), stderr_tail)
+    return _failed(_why(spec, returncode, bad, stderr_tail, cut_off), stderr_tail, samples)
 
 
-def _failed(failure: BenchmarkFailed, stderr_tail: str) -> TargetTrial:
-    return TargetTrial((), {}, None, failure, stderr_tail)
+def _failed(failure: BenchmarkFailed, stderr_tail: str, samples: Sequence[Sample]) -> TargetTrial:
+    return TargetTrial((), {}, None, failure, stderr_tail, before_failure=tuple(samples))
 
 
 def _why(

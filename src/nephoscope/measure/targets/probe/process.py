@@ -150,7 +150,8 @@ def trial_of(benchmark: str, ended: Ended, timeout_s: float, parse: Parse) -> Ta
     # 124 without a line: the probe was deaf to its own deadline until the last alarm.
     if ended.why == "timeout" or (ended.returncode == 124 and b'{"error"' not in ended.stdout):
         failure = _late(benchmark, f"was not done after {timeout_s:g} s")
-        return TargetTrial((), {}, None, failure, ended.stderr_tail)
+        printed = parse(ended.stdout, 124, ended.stderr_tail).before_failure
+        return TargetTrial((), {}, None, failure, ended.stderr_tail, printed)
     return parse(ended.stdout, ended.returncode, ended.stderr_tail)
 
 

@@ -11,7 +11,7 @@ use super::connection::{ConnectionState, EngineConnection};
 use super::epoll::{Epoll, WRITE};
 use super::gate::Gate;
 use super::recorder::{MeasuredWindow, Recorder, RequestInterval};
-use super::{EngineSettings, Pacing, Protocol, Think};
+use super::{EngineSettings, LoadShare, Pacing, Protocol, Think, THREADS_MAX};
 use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use busy_wait::BusyWait;
@@ -74,7 +74,10 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
         let own = (settings.connections + threads - 1 - number) / threads;
         let (think, schedule) = match &settings.pacing {
             Pacing::Closed(think) => (Some(*think), None),
-            Pacing::Open(arrivals) => (None, Some(Schedule::new(arrivals, number, threads))),
+            Pacing::Open(arrivals) => {
+                let thread = LoadShare { number, of: threads };
+                (None, Some(Schedule::new(arrivals, settings.share, thread)))
+            }
         };
         // Without one it would only keep others from running, maybe the server.
         let spins = think.is_some() && settings.threads[number].is_some();
@@ -87,7 +90,11 @@ impl<'a, P: Protocol> EngineWorker<'a, P> {
             recorder: Recorder::new(protocol.classes(), settings.timeout_ns),
             protocol,
             think,
-            random: Random::stream(settings.seed, 1 + number as u64),
+            // Generators that share a load have one seed.
+            random: Random::stream(
+                settings.seed,
+                1 + (settings.share.number * THREADS_MAX + number) as u64,
+            ),
             schedule,
             next_due_ns: u64::MAX,
             free: VecDeque::new(),

@@ -1,0 +1,1 @@
+"""Data sets for publication: tables of runs, described for machines."""

@@ -1,0 +1,130 @@
+"""`nephoscope export RUN…`: the samples of runs, each with the status of its trial; a data set."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nephoscope.cli.kit import options, output
+from nephoscope.cli.kit.command import command
+from nephoscope.cli.kit.named import RUN
+from nephoscope.cli.kit.options import argument
+from nephoscope.core import units
+from nephoscope.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
+
+FORMATS = ("csv", "jsonl", "parquet")
+EARLIER_FORMATS = ("json",)
+"""Accepted and not shown: scripts use it for jsonl."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ExportArguments:
+    names: Sequence[str] = argument(RUN, nargs=-1, required=True, metavar="RUN…")
+    file_format: str = options.option(
+        "--format",
+        click.Choice((*FORMATS, *EARLIER_FORMATS)),
+        "Format of the output; jsonl is one JSON object per line.",
+        metavar=f"[{'|'.join(FORMATS)}]",
+        default="csv",
+    )
+    to: Path | None = options.option(
+        "-o --output", options.FILE, "File to write [default: stdout]."
+    )
+    dataset: Path | None = options.option(
+        "--dataset",
+        options.DIRECTORY,
+        "New folder for a data set: tables, Croissant and Data Package metadata, checksums.",
+    )
+    licence: str = options.option(
+        "--license", "ID", "Licence of the data set: SPDX identifier or address.", default=""
+    )
+    creators: Sequence[str] = options.repeated(
+        "--creator", "NAME", "Person or organisation that made the data set."
+    )
+    title: str = options.option("--title", "TEXT", "Title of the data set.", default="")
+    description: str = options.option(
+        "--description", "TEXT", "Description of the data set.", default=""
+    )
+    url: str = options.option("--url", "URL", "Page of the data set.", default="")
+    engine: str | None = options.ENGINE
+    store: Path | None = options.STORE
+
+
+@command()
+def export(args: _ExportArguments) -> None:
+    """Export the samples of runs as CSV, JSON lines or Parquet.
+
+    RUN is a run id, a unique prefix of one, or `latest`. With --dataset, writes a folder that can
+    be published: samples, a table of the trials of each benchmark, runs and metrics, described in
+    croissant.json and datapackage.json, with the SHA-256 digest of each file.
+
+    \b
+    nephoscope export latest --format parquet -o samples.parquet
+    nephoscope export latest --dataset vm-survey --license CC-BY-4.0 --creator 'A. Author'
+    """
+    from nephoscope.store import Store
+    from nephoscope.store import export as exporting
+    from nephoscope.store.engines import using
+
+    runs = Store(args.store)
+    # Two names of one run, such as its id and `latest`, are one run.
+    stored = list({run.id: run for run in map(runs.open, args.names)}.values())
+    if args.dataset is not None:
+        _write_dataset(args, args.dataset, stored, str(runs.path))
+        return
+    if args.to is None and args.file_format == "parquet" and sys.stdout.isatty():
+        raise UsageError(
+            "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
+        )
+    with using(args.engine, str(runs.path)) as engine:
+        if args.to is not None:
+            exporting.write(stored, args.file_format, args.to, engine)
+            output.log(f"Written: {args.to}")
+            return
+        sys.stdout.flush()
+        exporting.export(stored, args.file_format, sys.stdout.buffer, engine)
+        sys.stdout.buffer.flush()
+
+
+def _write_dataset(
+    args: _ExportArguments, folder: Path, runs: Sequence[StoredRun], store: str
+) -> None:
+    """Writes the data set, and states its files."""
+    from nephoscope.features.datasets.folder import write_dataset
+    from nephoscope.features.datasets.metadata import About
+    from nephoscope.store.engines import using
+
+    if args.to is not None:
+        raise UsageError("--dataset and --output exclude each other.", "Use one of them.")
+    about = About(
+        name=folder.name,
+        title=args.title or folder.name,
+        description=args.description or _description(runs),
+        licence=args.licence,
+        creators=tuple(args.creators),
+        url=args.url,
+        published=f"{datetime.now(UTC):%Y-%m-%d}",
+    )
+    with using(args.engine, store) as engine:
+        files = write_dataset(runs, folder, about, args.file_format, engine)
+    rows = [
+        (file.name, units.format_value(file.size_bytes, "bytes"), file.sha256[:16])
+        for file in files
+    ]
+    output.say(output.table(("FILE", "SIZE", "SHA-256"), rows, right=(1,)))
+    output.log(f"Written: {folder}. Check it with `sha256sum --check SHA256SUMS`.")
+
+
+def _description(runs: Sequence[StoredRun]) -> str:
+    """Returns the questions of the runs, where the publisher gave no description."""
+    questions = dict.fromkeys(str(run.manifest.question or run.manifest.plan_name) for run in runs)
+    return f"Measurements by Nephoscope. {' '.join(questions)}"
