@@ -132,9 +132,10 @@ def _measured(
         key: (group.values, group.rounds) for key, group in groups.items()
     }
     for key, group in by_key.items():
+        trials = histograms.pooled(group.values)
         for quantile in lines.PERCENTILES:
             metric = names.percentile_metric(key.metric, group.unit, quantile)
-            values = lines.trial_percentiles(group.values, quantile, confidence)
+            values = lines.trial_percentiles(trials, quantile, confidence)
             measured[key._replace(metric=metric)] = (values, group.rounds if values else ())
     return measured
 
