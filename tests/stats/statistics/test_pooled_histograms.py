@@ -28,7 +28,9 @@ def by_table(trials, q, drawn):
             table[row, values.index(value)] += count
     cumulative = np.cumsum(drawn @ table, axis=1)
     ranks = nearest_ranks(cumulative[:, -1], q)
-    return [values[int(np.argmax(row >= rank))] for row, rank in zip(cumulative, ranks, strict=True)]
+    return [
+        values[int(np.argmax(row >= rank))] for row, rank in zip(cumulative, ranks, strict=True)
+    ]
 
 
 @given(trials, quantiles, st.integers(0, 99))
