@@ -86,11 +86,7 @@ def excluded_trials(run: StoredRun, records: Iterable[TrialRecord]) -> ExcludedT
     def is_counted(record: TrialRecord) -> bool:
         return counts(record) or record.key.name in trials
 
-    return ExcludedTrials(
-        excluded,
-        query.trial_medians(run, trials=is_counted),
-        query.histograms(run, trials=is_counted),
-    )
+    return ExcludedTrials(excluded, *query.medians_and_histograms(run, trials=is_counted))
 
 
 def with_exclusions(

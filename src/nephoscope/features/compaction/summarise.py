@@ -78,7 +78,7 @@ class LineAbout(NamedTuple):
 def _computed(run: StoredRun) -> RunMeasurements:
     records = run.records()
     place = {record.key.name: record.position for record in records}
-    metrics = metrics_of(query.trial_medians(run), query.histograms(run), place, about_lines(run))
+    metrics = metrics_of(*query.medians_and_histograms(run), place, about_lines(run))
     return head_of(run, {metric.target: None for metric in metrics}, tuple(metrics))
 
 

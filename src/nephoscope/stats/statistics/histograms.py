@@ -24,8 +24,8 @@ from nephoscope.stats.statistics import dependence
 from nephoscope.stats.statistics.bootstrap import CHUNK, percentile_interval
 from nephoscope.stats.statistics.distributions import student_quantile
 from nephoscope.stats.statistics.estimates import minimum_n
+from nephoscope.stats.statistics.pooled_histograms import Counts as Counts
 from nephoscope.stats.statistics.pooled_histograms import (
-    Counts,
     PooledHistograms,
     nearest_ranks,
 )
