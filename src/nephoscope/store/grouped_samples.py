@@ -183,3 +183,13 @@ def _coded(column: pa.ChunkedArray) -> _Codes:
         numbers[chunk.indices.to_numpy()] for numbers, chunk in zip(own, column.chunks, strict=True)
     ]
     return _Codes(list(places), np.concatenate([np.empty(0, dtype=np.int64), *codes]))
+
+
+def used_texts(column: pa.ChunkedArray) -> tuple[list[str], Integers]:
+    """Returns the texts that the rows of a column have, and the number of that of each row."""
+    texts, of_rows = _coded(column)
+    if of_rows is None:
+        return texts, np.zeros(len(column), dtype=np.int64)
+    is_used = np.bincount(of_rows, minlength=len(texts)) > 0
+    used = [text for text, own in zip(texts, is_used.tolist(), strict=True) if own]
+    return used, (np.cumsum(is_used) - 1)[of_rows]
