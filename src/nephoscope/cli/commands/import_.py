@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,10 @@ from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import argument, flag
 from nephoscope.core.errors import UsageError
+from nephoscope.core.model import Shape
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
 
 
 class _Command(click.Command):
@@ -41,6 +47,9 @@ class _ImportArguments:
     repetitions: bool = flag(
         "--repetitions", "Count each file as one repetition: runs one after the other."
     )
+    series: bool = flag(
+        "--series", "Make each file a run of its own: one benchmark over time, for `history`."
+    )
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -56,13 +65,23 @@ def import_(args: _ImportArguments) -> int:
     used, are stated.
     """
     from nephoscope.store import Store
-    from nephoscope.store.imports import Arrangement, import_files
+    from nephoscope.store.imports import Arrangement, import_files, import_series
 
-    if args.parallel and args.repetitions:
+    if args.parallel + args.repetitions + args.series > 1:
         raise UsageError(
-            "--parallel and --repetitions exclude each other.",
+            "--parallel, --repetitions and --series exclude each other.",
             "Name the one that is true of the files.",
         )
+    where = options.sets(args.where, "--where vendor=aws")
+    if args.series:
+        if args.as_json:
+            raise UsageError(
+                "--series stores several runs, which are no single JSON document.",
+                "Leave out --json; `nephoscope runs --json` lists the runs.",
+            )
+        runs = import_series(args.files, Store(args.store), where, note=output.warn)
+        output.say(_series_text(runs))
+        return 0
     arrangement = (
         Arrangement.PARALLEL
         if args.parallel
@@ -73,8 +92,17 @@ def import_(args: _ImportArguments) -> int:
     run = import_files(
         args.files,
         Store(args.store),
-        options.sets(args.where, "--where vendor=aws"),
+        where,
         arrangement=arrangement,
         note=output.warn,
     )
     return measuring.present(run, as_json=args.as_json, text_of=metric_table.table)
+
+
+def _series_text(runs: Sequence[StoredRun]) -> str:
+    """Returns how many runs there are, and the command that shows them over time."""
+    first, last = runs[0].id, runs[-1].id
+    stored = f"1 run: {first}." if len(runs) == 1 else f"{len(runs):,} runs: {first} to {last}."
+    metrics = runs[-1].metrics_of_shape(Shape.SCALAR).values()
+    headline = next(metric.id for metric in metrics if metric.headline)
+    return f"{stored}\nOver time: `nephoscope history {headline}`"

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nephoscope.core.errors import UsageError
+from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.store.imports import checks, copies, formats
 from nephoscope.store.imports.arrangement import Arrangement, combine
-from nephoscope.store.imports.copies import Note
+from nephoscope.store.imports.copies import EarlierImports, Note
 from nephoscope.store.imports.formats import Format
 from nephoscope.store.imports.rows import ImportedFigures, meets
 from nephoscope.store.imports.source import DATABASE, Source
@@ -30,12 +30,14 @@ def import_files(
     *,
     arrangement: Arrangement | None = None,
     note: Note = lambda sentence: None,
+    earlier: EarlierImports | None = None,
 ) -> StoredRun:
     """Reads files of one tool into a new finished run; returns the earlier one of the same files.
 
     conditions: `test`, `metric` or a factor -> the value that figures have to have. arrangement:
     how files of one setting belong together; by default as their times tell. note: gets a sentence
-    on each file that counts once or was imported before, and on what was left out.
+    on each file that counts once or was imported before, and on what was left out. earlier: of the
+    store, where several calls share them.
 
     Raises UsageError that names the file and the reason where nothing can be imported, and where
     the arrangement has to be asked for; StoreError for a file that cannot be read.
@@ -67,13 +69,50 @@ def import_files(
         "arrangement": arrangement.value if arrangement else None,
     }
     used = [source for _, _, source in read]
-    earlier = copies.imported_before(used, format_.prefix, settings, store, note)
+    earlier = earlier or EarlierImports(store)
+    same = earlier.same(used, format_.prefix, settings, note)
     if left_out := left_out_sentence(figures.left_out):
         note(left_out)
-    if earlier is not None:
-        note(f"These files were imported before, as run {earlier.id}: nothing was added.")
-        return earlier
-    return write_run(used, figures, format_.prefix, settings, store)
+    if same is not None:
+        note(f"These files were imported before, as run {same.id}: nothing was added.")
+        return same
+    run = write_run(used, figures, format_.prefix, settings, store)
+    earlier.add(run, format_.prefix)
+    return run
+
+
+def import_series(
+    paths: Sequence[Path],
+    store: Store,
+    conditions: Mapping[str, str] | None = None,
+    *,
+    note: Note = lambda sentence: None,
+) -> list[StoredRun]:
+    """Reads files into a run each, and returns those in the order of the files.
+
+    A file that cannot be imported is named in a note. Raises the error of the first one where none
+    can be imported; otherwise as `import_files`.
+    """
+    earlier = EarlierImports(store)
+    runs: dict[str, StoredRun] = {}
+    errors: list[UsageError | StoreError] = []
+    for path in paths:
+        try:
+            run = import_files(
+                [path],
+                store,
+                conditions,
+                note=lambda sentence, name=path.name: note(f"{name}: {sentence}"),
+                earlier=earlier,
+            )
+        except (UsageError, StoreError) as error:
+            errors.append(error)
+            note(f"{error.message} It is left out of the series.")
+        else:
+            runs.setdefault(run.id, run)
+    if not runs:
+        raise errors[0]
+    return list(runs.values())
 
 
 def _read_all(
@@ -143,4 +182,4 @@ def _nothing(
     return UsageError(f"{path}: there are no figures to import.", "Name a file with results.")
 
 
-__all__ = ["Arrangement", "import_files"]
+__all__ = ["Arrangement", "import_files", "import_series"]
