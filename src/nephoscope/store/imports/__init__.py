@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from nephoscope.core.errors import StoreError, UsageError
@@ -102,7 +103,7 @@ def import_series(
                 [path],
                 store,
                 conditions,
-                note=lambda sentence, name=path.name: note(f"{name}: {sentence}"),
+                note=partial(_note_of_file, note, path.name),
                 earlier=earlier,
             )
         except (UsageError, StoreError) as error:
@@ -113,6 +114,10 @@ def import_series(
     if not runs:
         raise errors[0]
     return list(runs.values())
+
+
+def _note_of_file(note: Note, name: str, sentence: str) -> None:
+    note(f"{name}: {sentence}")
 
 
 def _read_all(
