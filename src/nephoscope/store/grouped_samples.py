@@ -74,6 +74,7 @@ class BatchSamples:
         self._is_wanted = np.array([*map(is_wanted, self._records)], dtype=bool)
         self._codes = [_coded(batch.table[name]) for name in COLUMNS]
         self._is_in_time = "at_ns" in columns
+        self._every = np.arange(self._table.num_rows)
 
     def grouped(self, metrics: set[tuple[str, str]]) -> GroupedSamples | None:
         """Returns the samples of these metrics; None without any."""
@@ -88,8 +89,9 @@ class BatchSamples:
             small = joined.astype(np.uint16) if joined.max() < 1 << 16 else joined
             by_group = np.argsort(small, kind="stable")
             joined, order = joined[by_group], rows[by_group]
-        begins = np.append(np.flatnonzero(np.diff(joined, prepend=-1)), joined.size)
-        firsts = np.arange(trial.size)[order][begins[:-1]]
+        begins = np.flatnonzero(joined[1:] != joined[:-1]) + 1
+        begins = np.concatenate([[0], begins, [joined.size]])
+        firsts = begins[:-1] if isinstance(order, slice) else order[begins[:-1]]
         records = [self._records[number] for number in trial[firsts].tolist()]
         keys = [
             (*texts, record.key.name, record.key.round)
@@ -113,7 +115,7 @@ class BatchSamples:
         if not self._is_wanted.any() or not wanted.any():
             return np.empty(0, dtype=np.int64)
         if self._is_wanted.all() and wanted.all():
-            return np.arange(self._table.num_rows)
+            return self._every
         selected = np.repeat(self._is_wanted, self._sizes)
         selected &= wanted[0 if benchmark is None else benchmark, 0 if metric is None else metric]
         return np.flatnonzero(selected)
