@@ -179,7 +179,7 @@ def make_events(folder: Path, events: int) -> None:
 STORE = ("--store", "{input}")
 CASES = {
     "show, trials": Case("trial", 4000, make_run, ("show", "latest", "--json", *STORE)),
-    "show, targets": Case("target", 50, make_targets, ("show", "latest", "--json", *STORE)),
+    "show, targets": Case("target", 100, make_targets, ("show", "latest", "--json", *STORE)),
     "compare, trials": Case(
         "trial", 4000, make_two_runs, ("compare", "{first}", "{last}", "--json", *STORE)
     ),
@@ -292,7 +292,7 @@ def measure(name: str, folder: Path, scale: float, rounds: int) -> dict[str, Gro
             words = ["--make", case.make.__name__, str(aside), str(size)]
             subprocess.run([sys.executable, __file__, *words], env=_environment(), check=True)
             aside.rename(inputs[size])
-        execute(case, inputs[size])  # what is written at the first look is there in all rounds
+            execute(case, inputs[size])  # what is written at the first look is there in all rounds
     costs = _paired.alternate(
         {str(size): lambda size=size: execute(case, inputs[size]) for size in sizes},  # type: ignore[misc]
         rounds,

@@ -23,8 +23,9 @@ def read(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) ->
     if rows > FEW_ROWS:
         places = {name: place for place, name in enumerate(file.schema_arrow.names)}
         for name in columns:
-            value, *others = {_only_value(group.column(places[name])) for group in stated}
-            if value is not None and not others:
+            values = {_only_value(group.column(places[name])) for group in stated}
+            value = next(iter(values))
+            if value is not None and len(values) == 1:
                 constants[name] = _repeated(value, rows)
     read = [name for name in columns if name not in constants]
     # Of no column Arrow would forget how many rows there are.
