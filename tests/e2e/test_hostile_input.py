@@ -191,14 +191,23 @@ def sources() -> str:
 def test_a_limit_on_memory_ends_in_a_report_or_a_sentence(
     kib: int, code: int, tmp_path: Path
 ) -> None:
-    words = [*PROGRAM, "bench", "null", "--repetitions", "10", "--store", str(tmp_path)]
-    limited = ["sh", "-c", f'ulimit -v {kib}; exec "$@"', "sh", *words]
-    done = subprocess.run(limited, capture_output=True, text=True, timeout=120)
+    done = _limited_to(kib, tmp_path)
     assert done.returncode == code, done.stderr
     assert ("may use no more memory" in done.stderr) == bool(code)
     assert "Traceback" not in done.stderr
     assert "OpenBLAS" not in done.stderr
     assert [path.name for path in tmp_path.rglob("report.html")] == ["report.html"] * (not code)
+    if code:
+        advised = re.search(r"`ulimit -v (\d+)`", done.stderr)
+        assert advised is not None
+        again = _limited_to(int(advised[1]), tmp_path)
+        assert again.returncode == 0, again.stderr
+
+
+def _limited_to(kib: int, store: Path) -> subprocess.CompletedProcess[str]:
+    words = [*PROGRAM, "bench", "null", "--repetitions", "10", "--store", str(store)]
+    limited = ["sh", "-c", f'ulimit -v {kib}; exec "$@"', "sh", *words]
+    return subprocess.run(limited, capture_output=True, text=True, timeout=120)
 
 
 TOKEN = b"a-token-of-the-test-0123456789\n"

@@ -130,3 +130,24 @@ def test_which_of_my_files_can_be_imported(ask: Asking) -> None:
     unknown = ask("nephoscope import odd.json", code=2)
     unknown.says(r"a JSON object with the keys 'results', 'unit', and no report of a tool that is ")
     unknown.says(r"known: 7z, ab, .*fio, .*wrk")
+
+
+def test_did_my_nightly_benchmark_become_slower(ask: Asking) -> None:
+    """I have a file of fio for each night: what is the series over time?"""
+    for night in range(8):
+        rate = 10_000.0 if night < 4 else 7_000.0
+        report = json.loads(fio_report([fio_job("t", rate + night, 2.0)]))
+        report["timestamp"] += 86_400 * night
+        ask.write(f"night-{night}.json", json.dumps(report))
+    files = " ".join(f"night-{night}.json" for night in range(8))
+    answer = ask(f"nephoscope import --series {files}")
+    answer.says(r"8 runs: \S+-import-fio-\S+ to \S+-import-fio-\S+\.")
+    answer.says("Over time: `nephoscope history read_operations_per_s`")
+    series = ask("nephoscope history read_operations_per_s --json").json()["series"]
+    assert [point["estimate"]["value"] for point in series[0]["points"]] == [
+        *(10_000.0 + night for night in range(4)),
+        *(7_000.0 + night for night in range(4, 8)),
+    ]
+    again = ask(f"nephoscope import --series {files}")
+    again.says(r"night-7\.json: These files were imported before, as run ")
+    ask(f"nephoscope import --series --json {files}", code=2).says("no single JSON document")

@@ -1,13 +1,15 @@
 """Blocks as one HTML page that opens anywhere: no network, no second file.
 
 Every text passes the template's autoescape. Figures travel as JSON in a script element that the
-browser does not run. A content security policy forbids every load and every script but the two
-of this page, which it knows by their hash: text from a machine could not run if it got through.
+browser does not run, the drawing library compressed in another one. A content security policy
+forbids every load and every script but that of this page and the library, which it knows by their
+hash: text from a machine could not run if it got through.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -22,14 +24,15 @@ from markupsafe import Markup
 from nephoscope.report import sparklines, wording
 from nephoscope.report.blocks import Chart, Section
 
-PLOTLY = "plotly-cartesian-4.1.1.min.js"
+PLOTLY = "plotly-cartesian-4.1.1.min.js.gz"
 """The drawing library (static/README.md)."""
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """The whole report. Charts are drawn by a script; their tables stand without it."""
     charts = [block for part in sections for block in part.blocks if isinstance(block, Chart)]
-    scripts = [_asset("static", PLOTLY), _asset("templates", "page.js")] if charts else []
+    packed, library_hash = _library() if charts else ("", "")
+    script = _script("page.js") if charts else ""
     return (
         _environment()
         .get_template("page.html.j2")
@@ -37,10 +40,11 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
             title=title,
             subtitle=subtitle,
             sections=sections,
-            style=Markup(_asset("templates", "page.css")),
+            style=Markup(_asset("page.css")),
             figures=Markup(safe_json({chart.id: chart.figure for chart in charts})),
-            scripts=[Markup(script) for script in scripts],
-            policy=_policy(scripts),
+            script=Markup(script),
+            library=Markup(packed),
+            policy=_policy([_hash(script.encode()), library_hash] if charts else []),
         )
     )
 
@@ -52,22 +56,29 @@ def safe_json(value: Any) -> str:
 
 
 @lru_cache(maxsize=4)
-def _asset(folder: str, name: str) -> str:
-    path = resources.files("nephoscope.report").joinpath(folder, name)
-    text = path.read_text(encoding="utf-8")
+def _asset(name: str) -> str:
+    return resources.files("nephoscope.report").joinpath("templates", name).read_text("utf-8")
+
+
+def _script(name: str) -> str:
     # Within JavaScript these spellings mean the same, and the second cannot end the element.
-    if name.endswith(".js"):
-        text = re.sub(r"</(script)", r"<\\/\1", text, flags=re.IGNORECASE)
-        text = text.replace("<!--", r"<\!--")
-    return text
+    text = re.sub(r"</(script)", r"<\\/\1", _asset(name), flags=re.IGNORECASE)
+    return text.replace("<!--", r"<\!--")
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for text in scripts
-    )
-    allowed = hashes or "'none'"
+@lru_cache(maxsize=1)
+def _library() -> tuple[str, str]:
+    """Returns the compressed drawing library as text, and the hash of what the page makes of it."""
+    packed = resources.files("nephoscope.report").joinpath("static", PLOTLY).read_bytes()
+    return base64.b64encode(packed).decode(), _hash(gzip.decompress(packed))
+
+
+def _hash(script: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+
+
+def _policy(hashes: Sequence[str]) -> str:
+    allowed = " ".join(hashes) or "'none'"
     # The drawing library sets styles from its script, which a hash cannot cover.
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "

@@ -89,7 +89,7 @@ def _data(run: StoredRun, confidence: float | None) -> tuple[RunData, list[str]]
     manifest = run.manifest
     level = confidence or float(manifest.confidence or DEFAULT_CONFIDENCE)
     records = run.records()
-    values, distributions = query.trial_medians(run), query.histograms(run)
+    values, distributions = query.medians_and_histograms(run)
     metrics, merged, refused = _metrics(run, records, values, distributions, level)
     excluded = exclusions.excluded_trials(run, records)
     metrics = exclusions.with_exclusions(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from nephoscope.core.model import Exclusions, MetricResult, TrialRecord, TrialStatus, factors_key
 from nephoscope.measure.runs.schedule.alternatives import LOST
-from nephoscope.measure.runs.trials.phases import DEADLINE
+from nephoscope.measure.runs.trials.failure_names import DEADLINE
 from nephoscope.results import lines, names
 from nephoscope.results.lines import LineId
 from nephoscope.stats.statistics import histograms
@@ -86,11 +86,7 @@ def excluded_trials(run: StoredRun, records: Iterable[TrialRecord]) -> ExcludedT
     def is_counted(record: TrialRecord) -> bool:
         return counts(record) or record.key.name in trials
 
-    return ExcludedTrials(
-        excluded,
-        query.trial_medians(run, trials=is_counted),
-        query.histograms(run, trials=is_counted),
-    )
+    return ExcludedTrials(excluded, *query.medians_and_histograms(run, trials=is_counted))
 
 
 def with_exclusions(
@@ -132,9 +128,10 @@ def _measured(
         key: (group.values, group.rounds) for key, group in groups.items()
     }
     for key, group in by_key.items():
+        trials = histograms.pooled(group.values)
         for quantile in lines.PERCENTILES:
             metric = names.percentile_metric(key.metric, group.unit, quantile)
-            values = lines.trial_percentiles(group.values, quantile, confidence)
+            values = lines.trial_percentiles(trials, quantile, confidence)
             measured[key._replace(metric=metric)] = (values, group.rounds if values else ())
     return measured
 

@@ -221,12 +221,13 @@ def percentile_lines(
     """
     lines, refused = [], []
     factors = json.loads(key.factors)
+    trials = histograms.pooled(group.values)
     for quantile in PERCENTILES:
         metric = names.percentile_metric(key.metric, group.unit, quantile)
         seed = names.seed_of(*key, metric)
         try:
             estimate = histograms.quantile_of_trials(
-                group.values,
+                trials,
                 quantile,
                 unit=group.unit,
                 confidence=confidence,
@@ -237,7 +238,7 @@ def percentile_lines(
         except Refused as reason:
             refused.append((quantile, str(reason)))
             continue
-        of_trials = trial_percentiles(group.values, quantile, confidence, group.unanswered)
+        of_trials = trial_percentiles(trials, quantile, confidence, group.unanswered)
         if estimate.censored:
             of_trials = []
         lines.append(
@@ -275,13 +276,13 @@ def trial_percentiles(
     """The percentile of each trial; none at all unless every trial alone has enough values, and
     none of them a percentile that unanswered requests reach: that is no value."""
     need = estimates.minimum_n(quantile, confidence)
-    if any(sum(counts) < need for _, counts in trials):
+    trials = histograms.pooled(trials)
+    if np.any(trials.totals < need):
         return []
     pairs = zip(trials, unanswered, strict=True) if unanswered else ()
     if any(histograms.is_censored(*pair, quantile) for pair in pairs):
         return []
-    merged = [histograms.merge([trial]) for trial in trials]
-    return [histograms.quantile_of_counts(*histogram, quantile) for histogram in merged]
+    return trials.quantiles(quantile).tolist()  # type: ignore[no-any-return]
 
 
 def _convergence(

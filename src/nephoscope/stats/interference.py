@@ -25,9 +25,8 @@ from nephoscope.stats.statistics.histograms import (
     LEAST_TRIALS,
     Trial,
     draws,
-    merge,
+    pooled,
     quantile_of_counts,
-    quantiles_of_draws,
 )
 from nephoscope.stats.statistics.reach import range_of_ratios, without_wide_interval
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent
@@ -181,7 +180,8 @@ def factor_of_percentile(
     drawn = draws(len(rounds), seed, resamples)
     points, replicas = [], []
     for name, trials in zip(NAMES, sides, strict=True):
-        values, counts = merge(trials)
+        side = pooled(trials)
+        values, counts = side.merged
         total, need = int(counts.sum()), minimum_n(q, confidence)
         if total < need:
             raise Refused(
@@ -189,7 +189,7 @@ def factor_of_percentile(
                 f"{percent(confidence)}; it needs {need}."
             )
         points.append(quantile_of_counts(values, counts, q))
-        replicas.append(quantiles_of_draws(trials, values, q, drawn))
+        replicas.append(side.quantiles_of_draws(q, drawn))
     under, over = points
     if under <= 0 or not math.isfinite(over):
         raise Refused(f"p{100 * q:g} is zero or lies among the timeouts: there is no ratio.")

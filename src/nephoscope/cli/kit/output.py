@@ -32,6 +32,7 @@ _UNREADABLE_NAMED = 3
 """Runs that are left out and named; `verify` names all of them."""
 MEMORY_MIN = 640 << 20
 """Bytes of address space with which an analysis ends in a result or a sentence."""
+_MEMORY_ADVISED = 1 << 30
 
 
 def prepare_streams() -> None:
@@ -221,6 +222,27 @@ def reader_left() -> int:
     return 0
 
 
+def _memory_sentence() -> str:
+    """Returns what the memory of this process is limited by, and what is enough to try next."""
+    from nephoscope.core.naming import bytes_text
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        return (
+            f"The machine has no more memory for this process, which used {bytes_text(used)}. "
+            "Choose fewer runs, metrics or trials, or a machine with more memory; what is measured "
+            "already is stored."
+        )
+    # Below the least that any analysis takes, twice the limit would be refused again.
+    wanted = max(2 * limit, _MEMORY_ADVISED)
+    return (
+        f"This process may use no more memory than {bytes_text(limit)}. Raise its limit to "
+        f"{bytes_text(wanted)} (`ulimit -v {wanted >> 10}`), or choose fewer runs, metrics or "
+        "trials; what is measured already is stored."
+    )
+
+
 def complain_of_defect(error: Exception) -> int:
     """Reports an unexpected exception: one sentence, and a file for the bug report."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
@@ -230,10 +252,12 @@ def complain_of_defect(error: Exception) -> int:
             f"Cannot write{where}: {error.strerror}. Free disk space or use another directory.", 3
         )
     # How the interpreter reports a limit on memory or processes (`ulimit -v`, `ulimit -u`).
-    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+    if isinstance(error, MemoryError):
+        return complain(_memory_sentence(), 3)
+    if "can't start new thread" in str(error):
         return complain(
-            "This process may use no more memory or threads. Raise its limits (`ulimit -v`, "
-            "`ulimit -u`) to at least 1 GiB and 64; what is measured already is stored.",
+            "This process may start no more threads. Raise its limit (`ulimit -u`) by 64; what is "
+            "measured already is stored.",
             3,
         )
     import traceback

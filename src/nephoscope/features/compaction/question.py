@@ -29,6 +29,7 @@ from nephoscope.features.compaction.summarise import (
 from nephoscope.results import names
 from nephoscope.store import StoredRun, query, summary
 from nephoscope.store.engines.question import Engine, Question, Scan, size_of
+from nephoscope.store.grouped_samples import Group
 from nephoscope.store.query import TrialHistogram, TrialValue
 from nephoscope.store.summary import MetricSummary, RunMeasurements
 
@@ -100,11 +101,9 @@ def trial_rows(run: StoredRun, share: tuple[int, int], only: Shape | None = None
     """Returns a row for each metric of a trial that counts. only: metrics of this shape."""
     about = about_lines(run)
     place = {record.key.name: record.position for record in run.records()}
-    rows: list[Any] = []
-    if only is not Shape.HISTOGRAM:
-        rows += query.trial_medians(run, share=share)
-    if only is not Shape.SCALAR:
-        rows += query.histograms(run, share=share)
+    shapes = [Shape.SCALAR, Shape.HISTOGRAM] if only is None else [only]
+    values, distributions = query.medians_and_histograms(run, share=share, shapes=shapes)
+    rows: list[Any] = [*values, *distributions]
     columns: dict[str, list[Any]] = {name: [] for name in ROWS.names}
     for row in rows:
         setting = about(row.benchmark, row.metric, row.trial)
@@ -141,7 +140,7 @@ def summary_answer(rows: pa.Table) -> pa.Table:
         about.setdefault(
             row["metric"], LineAbout(shape, bool(row["share"]), row["params"], row["command"])
         )
-        common = cast("query.Group", tuple(row[name] for name in _OF_TRIAL))
+        common = cast("Group", tuple(row[name] for name in _OF_TRIAL))
         numbers = np.frombuffer(row["values"])
         if shape is Shape.SCALAR:
             values.append(TrialValue(*common, float(numbers[0])))

@@ -78,7 +78,7 @@ class LineAbout(NamedTuple):
 def _computed(run: StoredRun) -> RunMeasurements:
     records = run.records()
     place = {record.key.name: record.position for record in records}
-    metrics = metrics_of(query.trial_medians(run), query.histograms(run), place, about_lines(run))
+    metrics = metrics_of(*query.medians_and_histograms(run), place, about_lines(run))
     return head_of(run, {metric.target: None for metric in metrics}, tuple(metrics))
 
 
@@ -174,15 +174,16 @@ def _metric(
 def _estimates(
     metric: MetricSummary, group: lines.Group | lines.Histograms
 ) -> Iterator[tuple[str, Estimate | str]]:
-    quantiles: Sequence[float | None] = QUANTILES
-    if metric.shape is Shape.SCALAR:
-        quantiles = (None,)
+    quantiles: Sequence[float | None] = (None,)
+    trials: Sequence[Any] = group.values
+    if metric.shape is Shape.HISTOGRAM:
+        quantiles, trials = QUANTILES, histograms.pooled(trials)
     for quantile in quantiles:
         name = metric.metric
         if quantile is not None:
             name = names.percentile_metric(metric.metric, metric.unit, quantile)
         try:
-            own = group.values, group.unanswered
+            own = trials, group.unanswered
             yield name, estimate_of(metric, *own, quantile, name, CONFIDENCE)
         except Refused as refusal:
             yield name, str(refusal)

@@ -98,9 +98,10 @@ def class_of(run: StoredRun, target: str) -> str:
 def _trial_values(run: StoredRun) -> Iterator[tuple[LineId, Sequence[float]]]:
     """The trial values of every line of a run, without the intervals that cost time."""
     place = {record.key.name: record.position for record in run.records()}
-    for key, group in lines.group_scalars(query.trial_medians(run), place).items():
+    values, distributions = query.medians_and_histograms(run)
+    for key, group in lines.group_scalars(values, place).items():
         yield key, group.values
-    for key, distribution in lines.group_histograms(query.histograms(run), place).items():
+    for key, distribution in lines.group_histograms(distributions, place).items():
         for quantile in lines.PERCENTILES:
             metric = names.percentile_metric(key.metric, distribution.unit, quantile)
             yield (

@@ -16,7 +16,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Better, TrialRecord
 from nephoscope.features.fleet import rule
 from nephoscope.features.fleet.rule import OddValue
-from nephoscope.measure.runs.trials.phases import DEADLINE
+from nephoscope.measure.runs.trials.failure_names import DEADLINE
 from nephoscope.report import wording
 from nephoscope.results import analyse_run, run_settings
 from nephoscope.results.exclusions import cause_words

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.stats.linear_filter import linear_filter
 from nephoscope.stats.statistics.values import Array, Numbers, finite
 
 POINTS = 1_000
@@ -80,10 +81,7 @@ def variation(delays_ns: Numbers, *, arrival_order: Order | None = None) -> Dela
 
 def interarrival_jitter(differences: Numbers) -> Array:
     """Returns the jitter of RFC 3550 after each packet but the first: J += (|D| - J) / 16."""
-    from scipy.signal import lfilter
-
-    filtered = lfilter([_GAIN], [1, _GAIN - 1], np.abs(np.asarray(differences, dtype=float)))
-    return np.asarray(filtered)
+    return linear_filter([_GAIN], [1, _GAIN - 1], np.abs(np.asarray(differences, dtype=float)))
 
 
 def percentile(values: Array, q: float) -> float | None:

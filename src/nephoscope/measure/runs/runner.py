@@ -20,7 +20,7 @@ from nephoscope.measure.runs.execution import EnvironmentOf, RunExecution
 from nephoscope.measure.runs.observer import Observer
 from nephoscope.measure.runs.schedule import cells
 from nephoscope.measure.runs.trials.target_pool import Factory
-from nephoscope.store import FINISHED, MEASURED, Store, StoredRun, counts
+from nephoscope.store import MEASURED, Store, StoredRun, counts
 
 _SEEDS = 2**32
 _REFUSED = (2, 4)
@@ -104,18 +104,6 @@ def _removing_if_refused(run: StoredRun, store: Store, resumed: bool) -> Iterato
         if not resumed and (refused or not records):
             store.discard(run)
         raise
-
-
-def mark_reported(run: StoredRun) -> None:
-    """The report of a measured run was written: the run is finished.
-
-    What another process changed meanwhile, such as labels, stays. Raises StoreError while one holds
-    the run.
-    """
-    if run.state == MEASURED:
-        with run.lock():
-            if run.state == MEASURED:
-                run.finish(FINISHED)
 
 
 def _choose(

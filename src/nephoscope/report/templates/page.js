@@ -22,17 +22,33 @@
     if (axis.ticktext.length < 6) return;
     axis.ticktext = axis.ticktext.map((text, i) => (i % 2 ? "" : text));
   };
-  plots.forEach(draw);
+  // The policy of the page knows the library by the hash of its text.
+  const load = async () => {
+    const packed = atob(document.getElementById("library").textContent);
+    const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(text).text();
+    document.head.append(script);
+  };
+  if (typeof DecompressionStream === "undefined") {
+    document.getElementById("outdated").hidden = false;
+  } else {
+    load().then(() => plots.forEach(draw));
+  }
+  const relayout = (change) => {
+    if (window.Plotly) plots.forEach((plot) => Plotly.relayout(plot, change));
+  };
 
   // Paper: its width, and the short tables unfolded; everything as before afterwards.
   let opened = [];
   window.addEventListener("beforeprint", () => {
-    plots.forEach((plot) => Plotly.relayout(plot, { autosize: false, width: paperWidth }));
+    relayout({ autosize: false, width: paperWidth });
     opened = Array.from(document.querySelectorAll("details.short:not([open])"));
     opened.forEach((fold) => { fold.open = true; });
   });
   window.addEventListener("afterprint", () => {
     opened.forEach((fold) => { fold.open = false; });
-    plots.forEach((plot) => Plotly.relayout(plot, { autosize: true, width: null }));
+    relayout({ autosize: true, width: null });
   });
 })();

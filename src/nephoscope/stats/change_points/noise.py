@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from scipy.signal import lfilter
 
+from nephoscope.stats.linear_filter import linear_filter
 from nephoscope.stats.statistics.values import Array
 
 
@@ -58,11 +58,11 @@ class NoiseModel:
         if self.is_white:
             return columns
         if self.order:
-            return np.asarray(lfilter(_weights(self.order, len(columns)), [1.0], columns, axis=0))
+            return linear_filter(_weights(self.order, len(columns)), [1.0], columns)
         out = np.empty_like(columns)
         out[0] = columns[0] / np.sqrt(self.variance)
         state = -(self.phi + self.theta / self.variance) * columns[:1]
-        out[1:] = lfilter([1.0, -self.phi], [1.0, self.theta], columns[1:], axis=0, zi=state)[0]
+        out[1:] = linear_filter([1.0, -self.phi], [1.0, self.theta], columns[1:], state)
         return out
 
     def step_products(self, columns: Array) -> Array:
@@ -75,7 +75,7 @@ class NoiseModel:
         else:
             numerator = np.array([1.0, -self.phi])
             denominator = [1.0, self.theta - 1.0, -self.theta]
-        return np.asarray(lfilter(numerator, denominator, backwards, axis=0)[::-1])
+        return linear_filter(numerator, denominator, backwards)[::-1]
 
     def step(self, points: int, place: int) -> Array:
         """Returns a whitened step of size 1 at a place."""
@@ -115,4 +115,4 @@ def _response(model: NoiseModel, points: int) -> Array:
     if model.order:
         return np.asarray(np.cumsum(_weights(model.order, points)))
     ones = np.ones(points)
-    return np.asarray(lfilter([1.0, -model.phi], [1.0, model.theta], ones))
+    return linear_filter([1.0, -model.phi], [1.0, model.theta], ones)

@@ -13,23 +13,26 @@ first is a lower bound and all that is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nephoscope.core.model import Estimate
 from nephoscope.stats.statistics import dependence
-from nephoscope.stats.statistics.bootstrap import percentile_interval
+from nephoscope.stats.statistics.bootstrap import CHUNK, percentile_interval
 from nephoscope.stats.statistics.distributions import student_quantile
 from nephoscope.stats.statistics.estimates import minimum_n
-from nephoscope.stats.statistics.values import Array, Refused, clean, percent
-
-Counts = NDArray[np.int64]
-Trial = tuple[Sequence[float] | Array, Sequence[int] | Counts]
-"""The histogram of one trial: values (any order, repeats allowed) and how often each was seen."""
+from nephoscope.stats.statistics.pooled_histograms import Counts as Counts
+from nephoscope.stats.statistics.pooled_histograms import (
+    PooledHistograms,
+    nearest_ranks,
+)
+from nephoscope.stats.statistics.pooled_histograms import Trial as Trial
+from nephoscope.stats.statistics.pooled_histograms import merge as merge
+from nephoscope.stats.statistics.pooled_histograms import pooled as pooled
+from nephoscope.stats.statistics.values import Array, Refused, percent
 
 LEAST_TRIALS = 6
 
@@ -40,58 +43,18 @@ _SAME = 1.01
 """Bounds of a quantile that are no further apart are one value: a few buckets of a histogram."""
 
 
-def _checked(trial: Trial) -> tuple[Array, Counts]:
-    values, counts = clean(trial[0], least=0), np.asarray(trial[1], dtype=np.int64)
-    if values.shape != counts.shape:
-        raise Refused(f"{values.size} values but {counts.size} counts: not a histogram.")
-    if np.any(counts < 0):
-        raise Refused("A histogram has a negative count; it was damaged on its way here.")
-    return values, counts
-
-
-def merge(trials: Sequence[Trial]) -> tuple[Array, Counts]:
-    """One histogram of all trials: distinct values ascending, and their summed counts.
-
-    Values with a count of zero vanish; no trials give two empty arrays.
-    """
-    checked = [_checked(trial) for trial in trials]
-    if not checked:
-        return np.empty(0), np.empty(0, dtype=np.int64)
-    if len(checked) == 1:
-        ((values, counts),) = checked
-        if np.all(counts > 0) and np.all(values[1:] > values[:-1]):
-            return values, counts
-    values = np.concatenate([values for values, _ in checked])
-    counts = np.concatenate([counts for _, counts in checked])
-    distinct, at = np.unique(values, return_inverse=True)
-    summed = np.zeros(distinct.size, dtype=np.int64)
-    np.add.at(summed, at, counts)
-    seen = summed > 0
-    return distinct[seen], summed[seen]
-
-
 def quantile_of_counts(values: Array, counts: Counts, q: float) -> float:
     """Nearest-rank quantile of a merged histogram (values ascending, counts > 0)."""
     total = int(counts.sum())
     if not total:
         raise Refused("The histogram is empty: nothing was observed.")
-    (rank,) = _ranks(np.array([total]), q)
+    (rank,) = nearest_ranks(np.array([total]), q)
     return float(values[int(np.searchsorted(np.cumsum(counts), rank))])
 
 
 def quantile(trials: Sequence[Trial], q: float) -> float:
     """Nearest-rank quantile of all trials together, without an interval."""
     return quantile_of_counts(*merge(trials), q)
-
-
-def _ranks(totals: Counts, q: float) -> Counts:
-    """Nearest rank of a quantile among so many observations; shape as `totals`."""
-    if not 0 <= q <= 1:
-        raise Refused(f"{q} is no quantile; give a share between 0 and 1, 0.99 for p99.")
-    wanted = q * totals
-    ranks: Counts = np.ceil(wanted - 1e-9 * np.maximum(1.0, wanted)).astype(np.int64)
-    np.maximum(1, ranks, out=ranks)
-    return ranks
 
 
 def quantile_of_trials(
@@ -120,7 +83,8 @@ def quantile_of_trials(
         raise Refused(
             f"p{100 * q:g} of {len(trials)} trials has no interval; it needs {LEAST_TRIALS} trials."
         )
-    values, counts = merge(trials)
+    trials = pooled(trials)
+    values, counts = trials.merged
     total, need = int(counts.sum()), minimum_n(q, confidence)
     if total < need:
         raise Refused(
@@ -131,9 +95,9 @@ def quantile_of_trials(
     if math.isinf(point):
         raise Refused(f"p{100 * q:g} lies among the timeouts; raise the timeout.")
     method = f"p{100 * q:g}, nearest rank of {total} observations; "
-    bounds = _t_interval(trials, values, q, point, confidence, prior)
+    bounds = _t_interval(trials, q, point, confidence, prior)
     if bounds is None:
-        replicas = quantiles_of_draws(trials, values, q, draws(len(trials), seed, resamples))
+        replicas = _replicas(trials, q, seed, resamples)
         bounds = percentile_interval(replicas, point, len(trials), confidence)
         method += f"bootstrap of {len(trials)} trials, {resamples} resamples, seed {seed}"
     else:
@@ -167,13 +131,14 @@ def _of_censored(
             prior=prior,
         )
 
+    trials = pooled(trials)
     least = of(trials)
     upper = [_beyond(*pair) for pair in zip(trials, unanswered, strict=True)]
     if quantile(upper, q) <= least.value * _SAME:
         known = of(upper)
         lows = [low for low in (least.low, known.low) if low is not None]
         return replace(known, low=min(lows, default=None))
-    total, count = (sum(sum(counts) for _, counts in side) for side in (trials, unanswered))
+    total, count = (int(pooled(side).totals.sum()) for side in (trials, unanswered))
     note = CENSORED_NOTE.format(count=count, total=total)
     return replace(least, high=None, note=note, censored=True)
 
@@ -197,7 +162,7 @@ def _beyond(trial: Trial, unanswered: Trial) -> Trial:
 
 
 def _t_interval(
-    trials: Sequence[Trial], values: Array, q: float, point: float, confidence: float, prior: Array
+    trials: PooledHistograms, q: float, point: float, confidence: float, prior: Array
 ) -> tuple[float, float] | None:
     """Student's interval of the merged quantile over trials; None where one is not finite.
 
@@ -206,10 +171,8 @@ def _t_interval(
     of logarithms where all values lie above zero. It never leaves the range of all requests.
     """
     k = len(trials)
-    own, without = (
-        quantiles_of_draws(trials, values, q, drawn.astype(np.int64))
-        for drawn in (np.eye(k), 1 - np.eye(k))
-    )
+    values, _ = trials.merged
+    own, without = trials.quantiles(q), trials.quantiles_without_each(q)
     if not np.all(np.isfinite(own)) or not np.all(np.isfinite(without)):
         return None
     scale = np.log if values[0] > 0 else np.asarray
@@ -233,33 +196,23 @@ def draws(trials: int, seed: int, resamples: int) -> Counts:
 
     The percentiles of one histogram share their draws, which take longer than all the rest.
     """
-    rng = np.random.default_rng(seed)
-    drawn: Counts = rng.multinomial(trials, np.full(trials, 1 / trials), size=resamples)
+    drawn: Counts = next(_parts_of_draws(trials, seed, resamples, resamples))
     drawn.flags.writeable = False
     return drawn
 
 
-def quantiles_of_draws(trials: Sequence[Trial], values: Array, q: float, drawn: Counts) -> Array:
-    """The quantile of the merged histogram of each draw; shape (draws,).
+def _parts_of_draws(trials: int, seed: int, resamples: int, rows: int) -> Iterator[Counts]:
+    """Yields the rows of `draws`, so many at once."""
+    rng = np.random.default_rng(seed)
+    shares = np.full(trials, 1 / trials)
+    for first in range(0, resamples, rows):
+        yield rng.multinomial(trials, shares, size=min(rows, resamples - first))
 
-    values: distinct values of all trials, ascending (`merge`). drawn: how often each trial is in
-    each draw, shape (draws, trials). Raises Refused for a trial that observed nothing.
-    """
-    cumulative = np.zeros((len(trials), values.size), dtype=np.int64)
-    for row, trial in enumerate(trials):
-        own, counts = merge([trial])
-        if not counts.size:
-            raise Refused(f"Trial {row + 1} observed nothing; leave it out and say why.")
-        cumulative[row, np.searchsorted(values, own)] = counts
-    np.cumsum(cumulative, axis=1, out=cumulative)
-    totals = drawn @ cumulative[:, -1]
-    ranks = _ranks(totals, q)
-    # Bisection over the buckets, all resamples at once: the full table would be
-    # resamples x buckets (9999 x 27 000 for three digits).
-    first = np.zeros(len(drawn), np.int64)
-    last = np.full(len(drawn), values.size - 1, np.int64)
-    while np.any(first < last):
-        middle = (first + last) // 2
-        enough = np.einsum("rt,tr->r", drawn, cumulative[:, middle]) >= ranks
-        first, last = np.where(enough, first, middle + 1), np.where(enough, middle, last)
-    return values[first]
+
+def _replicas(trials: PooledHistograms, q: float, seed: int, resamples: int) -> Array:
+    """Returns the quantile of each resample, in bounded memory; shape (resamples,)."""
+    rows = max(1, CHUNK // len(trials))
+    if rows >= resamples:
+        return trials.quantiles_of_draws(q, draws(len(trials), seed, resamples))
+    parts = _parts_of_draws(len(trials), seed, resamples, rows)
+    return np.concatenate([trials.quantiles_of_draws(q, drawn) for drawn in parts])

@@ -16,6 +16,7 @@ import numpy as np
 from nephoscope.stats.statistics.dependence import midranks
 from nephoscope.stats.statistics.distributions import normal_quantile
 from nephoscope.stats.statistics.means import two_sided_p
+from nephoscope.stats.statistics.pair_order import order_of_differences, order_of_means
 from nephoscope.stats.statistics.values import Array
 
 EXACT_PAIRS = 400  # 20 against 20; counts stay below 2**53
@@ -197,20 +198,7 @@ def _differences(a: Array, b: Array) -> Callable[[int], float]:
         ordered = np.sort(np.subtract.outer(b, a).ravel())
         return lambda k: float(ordered[k - 1])
 
-    def count(x: float) -> int:
-        return int(np.searchsorted(b, a + x, side="right").sum())
-
-    return lambda k: _bisect(count, k, float(b[0] - a[-1]), float(b[-1] - a[0]))
-
-
-def _bisect(count: Callable[[float], int], k: int, low: float, high: float) -> float:
-    """Smallest x (to rounding) with count(x) >= k."""
-    for _ in range(100):
-        middle = low + (high - low) / 2
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if count(middle) >= k else (middle, high)
-    return high
+    return order_of_differences(a, b)
 
 
 def signed_rank(differences: Array) -> RankTest:
@@ -275,8 +263,4 @@ def _walsh(d: Array) -> Callable[[int], float]:
         ordered = np.sort((d[i] + d[j]) / 2)
         return lambda k: float(ordered[k - 1])
 
-    def count(x: float) -> int:
-        ordered_pairs = int(np.searchsorted(d, 2 * x - d, side="right").sum())
-        return (ordered_pairs + int(np.searchsorted(d, x, side="right"))) // 2
-
-    return lambda k: _bisect(count, k, float(d[0]), float(d[-1]))
+    return order_of_means(d)

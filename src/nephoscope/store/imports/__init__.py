@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from nephoscope.core.errors import UsageError
+from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.store.imports import checks, copies, formats
 from nephoscope.store.imports.arrangement import Arrangement, combine
-from nephoscope.store.imports.copies import Note
+from nephoscope.store.imports.copies import EarlierImports, Note
 from nephoscope.store.imports.formats import Format
 from nephoscope.store.imports.rows import ImportedFigures, meets, with_percentiles
 from nephoscope.store.imports.source import DATABASE, Source
@@ -31,13 +32,15 @@ def import_files(
     arrangement: Arrangement | None = None,
     value_unit: str = "",
     note: Note = lambda sentence: None,
+    earlier: EarlierImports | None = None,
 ) -> StoredRun:
     """Reads files of one tool into a new finished run; returns the earlier one of the same files.
 
     conditions: `test`, `metric` or a factor -> the value that figures have to have. arrangement:
     how files of one setting belong together; by default as their times tell. value_unit: of files
-    that do not state it (hdr_log.VALUE_UNITS). note: gets a sentence
-    on each file that counts once or was imported before, and on what was left out.
+    that do not state it (hdr_log.VALUE_UNITS). note: gets a sentence on each file that counts once
+    or was imported before, and on what was left out. earlier: of the store, where several calls
+    share them.
 
     Raises UsageError that names the file and the reason where nothing can be imported, and where
     the arrangement has to be asked for; StoreError for a file that cannot be read.
@@ -71,13 +74,56 @@ def import_files(
         **({"value_unit": value_unit} if value_unit else {}),
     }
     used = [source for _, _, source in read]
-    earlier = copies.imported_before(used, format_.prefix, settings, store, note)
+    earlier = earlier or EarlierImports(store)
+    same = earlier.same(used, format_.prefix, settings, note)
     if left_out := left_out_sentence(figures.left_out):
         note(left_out)
-    if earlier is not None:
-        note(f"These files were imported before, as run {earlier.id}: nothing was added.")
-        return earlier
-    return write_run(used, figures, format_.prefix, settings, store)
+    if same is not None:
+        note(f"These files were imported before, as run {same.id}: nothing was added.")
+        return same
+    run = write_run(used, figures, format_.prefix, settings, store)
+    earlier.add(run, format_.prefix)
+    return run
+
+
+def import_series(
+    paths: Sequence[Path],
+    store: Store,
+    conditions: Mapping[str, str] | None = None,
+    *,
+    value_unit: str = "",
+    note: Note = lambda sentence: None,
+) -> list[StoredRun]:
+    """Reads files into a run each, and returns those in the order of the files.
+
+    A file that cannot be imported is named in a note. Raises the error of the first one where none
+    can be imported; otherwise as `import_files`.
+    """
+    earlier = EarlierImports(store)
+    runs: dict[str, StoredRun] = {}
+    errors: list[UsageError | StoreError] = []
+    for path in paths:
+        try:
+            run = import_files(
+                [path],
+                store,
+                conditions,
+                value_unit=value_unit,
+                note=partial(_note_of_file, note, path.name),
+                earlier=earlier,
+            )
+        except (UsageError, StoreError) as error:
+            errors.append(error)
+            note(f"{error.message} It is left out of the series.")
+        else:
+            runs.setdefault(run.id, run)
+    if not runs:
+        raise errors[0]
+    return list(runs.values())
+
+
+def _note_of_file(note: Note, name: str, sentence: str) -> None:
+    note(f"{name}: {sentence}")
 
 
 def _read_all(
@@ -147,4 +193,4 @@ def _nothing(
     return UsageError(f"{path}: there are no figures to import.", "Name a file with results.")
 
 
-__all__ = ["Arrangement", "import_files"]
+__all__ = ["Arrangement", "import_files", "import_series"]

@@ -13,9 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from enum import StrEnum
 
 from nephoscope.core.errors import BenchmarkFailed
-
-DEADLINE = "deadline"
-"""Failure name of whatever took longer than it may."""
+from nephoscope.measure.runs.trials.failure_names import DEADLINE
 
 
 class Phase(StrEnum):

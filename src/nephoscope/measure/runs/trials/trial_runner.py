@@ -12,7 +12,8 @@ from nephoscope.measure.runs.recorder import Recorder
 from nephoscope.measure.runs.schedule.groups import Group, Work
 from nephoscope.measure.runs.schedule.progress import Progress
 from nephoscope.measure.runs.trials.boots import BootTrial
-from nephoscope.measure.runs.trials.phases import DEADLINE, Phase
+from nephoscope.measure.runs.trials.failure_names import DEADLINE
+from nephoscope.measure.runs.trials.phases import Phase
 from nephoscope.measure.runs.trials.records import GroupResult, make_records
 from nephoscope.measure.runs.trials.restores import RestoreTrial
 from nephoscope.measure.runs.trials.trial import GroupTrial, Stage
