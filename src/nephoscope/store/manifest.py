@@ -20,6 +20,8 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 """running: trials are missing. measured: all trials are there. finished: reported as well.
 failed: nothing could be measured; the same command begins a new run."""
 
+RECORDED: Final = "recorded"
+"""Kind of a target that answers from a recording."""
 MERGED_SINCE = 2
 """Version from which on the trials of a run that ended are merged; see merged_trials.py."""
 YEAR_10000_S = 253_402_300_800
@@ -169,6 +171,14 @@ class RunManifest:
     def target_names(self) -> tuple[str, ...]:
         """Returns the names of the targets, in the plan's order."""
         return tuple(str(target["name"]) for target in self.targets)
+
+    @property
+    def recorded_targets(self) -> tuple[str, ...]:
+        """Returns the names of the targets that answered from a recording: what they state is no
+        new measurement."""
+        return tuple(
+            str(target["name"]) for target in self.targets if target["kind"] == RECORDED
+        )
 
     @property
     def benchmarks(self) -> tuple[str, ...]:

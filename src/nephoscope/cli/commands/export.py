@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +16,11 @@ from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
 from nephoscope.core.errors import UsageError
 
-FORMATS = ("csv", "jsonl", "parquet")
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
+
+RECORDING = "recording"
+FORMATS = ("csv", "jsonl", "parquet", RECORDING)
 EARLIER_FORMATS = ("json",)
 """Accepted and not shown: scripts use it for jsonl."""
 
@@ -26,7 +31,8 @@ class _ExportArguments:
     file_format: str = options.option(
         "--format",
         click.Choice((*FORMATS, *EARLIER_FORMATS)),
-        "Format of the output; jsonl is one JSON object per line.",
+        "Format of the output; jsonl is one JSON object per line, recording what targets of kind "
+        "recorded answer.",
         metavar=f"[{'|'.join(FORMATS)}]",
         default="csv",
     )
@@ -39,7 +45,7 @@ class _ExportArguments:
 
 @command()
 def export(args: _ExportArguments) -> None:
-    """Export the samples of runs as CSV, JSON lines or Parquet.
+    """Export the samples of runs as CSV, JSON lines, Parquet or a recording.
 
     RUN is a run id, a unique prefix of one, or `latest`.
     """
@@ -54,6 +60,9 @@ def export(args: _ExportArguments) -> None:
         raise UsageError(
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
         )
+    if args.file_format == RECORDING:
+        _record(stored, args.to)
+        return
     with using(args.engine, str(runs.path)) as engine:
         if args.to is not None:
             exporting.write(stored, args.file_format, args.to, engine)
@@ -62,3 +71,15 @@ def export(args: _ExportArguments) -> None:
         sys.stdout.flush()
         exporting.export(stored, args.file_format, sys.stdout.buffer, engine)
         sys.stdout.buffer.flush()
+
+
+def _record(stored: Sequence[StoredRun], to: Path | None) -> None:
+    """Writes a recording of a run. Raises UsageError."""
+    from nephoscope.store import recording
+
+    if len(stored) != 1:
+        raise UsageError("A recording is of one run.", "Name one RUN.")
+    if to is None:
+        raise UsageError("A recording is a file of its own.", "Add --output FILE.")
+    recording.write(stored[0], to)
+    output.log(f"Written: {to}")

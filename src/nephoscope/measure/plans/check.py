@@ -114,12 +114,13 @@ def _check_until(context: PlanContext) -> None:
 
 
 def _check_names(context: PlanContext) -> None:
-    targets = context.plan.targets
-    for index, target in enumerate(targets):
-        if any(earlier.name == target.name for earlier in targets[:index]):
+    earlier: set[str] = set()
+    for index, target in enumerate(context.plan.targets):
+        if target.name in earlier:
             message = f"two targets are named '{target.name}'."
             hint = "Give each target its own name."
             raise context.error(("targets", index, "name"), message, hint)
+        earlier.add(target.name)
 
 
 def _check_nest(context: PlanContext) -> None:

@@ -391,7 +391,13 @@ class Plan(Record):
     @classmethod
     def _each_machine(cls, targets: tuple[TargetRecord, ...]) -> tuple[TargetRecord, ...]:
         """Returns one record for each machine: an entry may stand for several."""
-        return tuple(machine for target in targets for machine in target.each())
+        every = tuple(machine for target in targets for machine in target.each())
+        if len(every) > limits.TARGETS:
+            raise ValueError(
+                f"these are {len(every)} targets, and a plan has at most {limits.TARGETS}. Lower "
+                "a `count`, or make two plans"
+            )
+        return every
 
     @property
     def simulated(self) -> bool:

@@ -68,7 +68,12 @@ class RunExecution:
             trait_set.machine == CONTROLLER and not trait_set.simulated for trait_set in traits
         )
         self._other_runs = ConcurrentRuns(
-            run.id, frozenset(trait_set.machine for trait_set in traits if not trait_set.simulated)
+            run.id,
+            frozenset(
+                trait_set.machine
+                for trait_set in traits
+                if not (trait_set.simulated or trait_set.is_recorded)
+            ),
         )
         self._environment = environment_of(plan, run, self.recorder.say)
         self._pool = TargetPool(

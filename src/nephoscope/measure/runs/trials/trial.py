@@ -162,7 +162,7 @@ class GroupTrial:
         readings = {}
         for name in self._group.targets:
             traits = self._stage.pool.wanted(name).traits()
-            if traits.simulated or traits.provisioned:
+            if traits.simulated or traits.provisioned or traits.is_recorded:
                 continue
             reading = await self._blaming(name, self._stage.pool[name].process_times())
             if reading is not None:

@@ -56,6 +56,8 @@ class Traits:
     """Several targets of one experiment may be this very place, as neighbours of one another."""
     is_service: bool = False
     """No program runs on it: a client measures it from outside."""
+    is_recorded: bool = False
+    """A recording answers: nothing is measured, and its results say so."""
     closed_network: str = ""
     """Why nothing from another network reaches it."""
 
