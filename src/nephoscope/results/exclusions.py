@@ -26,6 +26,7 @@ OUTCOME_CAUSES: Mapping[str, str] = {
     "throttled": "throttled by a CPU quota",
     "swapped": "memory in swap",
     "load_identity": "load generator too slow",
+    "controller_busy": "controller too busy",
     "late_sends": "sent late",
     DEADLINE: "over the time limit",
 }

@@ -112,6 +112,7 @@ class RunManifest:
     plan, settings, specs, targets: as values of JSON, converted by whoever needs them, because a
     store of thousands of runs is listed without. created_at, started_at, finished_at: seconds since
     the epoch. budget_s, spent_s: seconds of measuring. lost: target -> why it was given up.
+    controller: load of the process that ended the run, `ControllerLoad.summary`.
     journal: bytes and digest when the run ended. lab_made: name of the lab that this run made and
     has not removed. rented: target -> the machine that was rented for it, as its cloud names it,
     with what the cloud shows of its host. imported: how files of another tool were read. stored:
@@ -140,6 +141,7 @@ class RunManifest:
     margin: float | None = _key(lambda value: is_number(value) and 0 < value <= 1, default=None)
     budget_s: float | None = _key(_maybe(is_number), default=None)
     spent_s: float | None = _key(_maybe(is_number), default=None)
+    controller: Mapping[str, float] = _key(_mapping_of(is_number), default_factory=dict)
     fingerprints: Mapping[str, Mapping[str, Any]] = _key(
         _mapping_of(_is_mapping), default_factory=dict
     )

@@ -128,7 +128,7 @@ def test_nothing_overtakes_what_waits_for_the_same_machine() -> None:
     needs = {0: {"x"}, 1: {"x", "y"}, 2: {"y"}}
     asyncio.run(
         run_on_free_machines(
-            groups("x", "xy", "y"), execute, lambda g: frozenset(needs[g.setting.index])
+            groups("x", "xy", "y"), execute, lambda g: frozenset(needs[g.setting.index]), 9
         )
     )
     assert order == [0, 1, 2]
@@ -149,7 +149,7 @@ def test_a_failure_ends_the_others_and_is_raised() -> None:
         return True
 
     with pytest.raises(ValueError, match="x"):
-        asyncio.run(run_on_free_machines(groups("x", "y"), execute, lambda g: frozenset(g.targets)))
+        asyncio.run(run_on_free_machines(groups("x", "y"), execute, lambda g: frozenset(g.targets), 9))
     assert ended == ["y"]
 
 
@@ -162,7 +162,7 @@ def test_when_the_budget_ends_no_further_group_begins() -> None:
         return group.setting.index != 0
 
     goes_on = asyncio.run(
-        run_on_free_machines(groups("x", "y", "x"), execute, lambda g: frozenset(g.targets))
+        run_on_free_machines(groups("x", "y", "x"), execute, lambda g: frozenset(g.targets), 9)
     )
     assert not goes_on
     assert begun == [0, 1]

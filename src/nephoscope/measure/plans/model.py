@@ -13,7 +13,9 @@ from nephoscope.measure.targets.kinds import AnyTarget
 from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
-Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity", "late_sends"]
+Invalidity = Literal[
+    "throttled", "swapped", "clock_step", "load_identity", "late_sends", "controller_busy"
+]
 """Reasons for which a trial is not counted; a plan may accept each of them."""
 
 Names = Annotated[
@@ -379,6 +381,11 @@ class Plan(Record):
         default=False,
         description="Trials on distinct machines may run at the same time. Hosts of one lab, and "
         "two names of one machine, are never distinct.",
+    )
+    max_concurrent: Annotated[Count, Field(ge=1, le=limits.TARGETS)] | None = Field(
+        default=None,
+        description="Most trials at one time where `concurrent` is true [default: 64]. Lower it "
+        "where trials are excluded because the controller was busy.",
     )
     accept: tuple[Invalidity, ...] = Field(
         default=(),
