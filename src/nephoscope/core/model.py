@@ -499,7 +499,8 @@ class RunSummary:
     confidence: of every interval.
     margin: relative difference that counts as equivalent. until: what ended repetition, as in
     the plan's `repeat`. partial: why the run has a part of what
-    its plan asked for only; empty for a whole one.
+    its plan asked for only; empty for a whole one. recorded: a sentence on the targets that
+    answered from a recording, whose results are no new measurement; empty where none did.
     """
 
     id: str = ""
@@ -528,6 +529,7 @@ class RunSummary:
     margin: float = 0.03
     until: Literal["narrow", "decided"] = "narrow"
     partial: tuple[str, ...] = ()
+    recorded: str = ""
 
 
 LineKey = tuple[str, str, str, str]

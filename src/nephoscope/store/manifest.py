@@ -21,7 +21,7 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 failed: nothing could be measured; the same command begins a new run."""
 
 RECORDED: Final = "recorded"
-"""Kind of a target that answers from a recording."""
+"""Kind of a target that answers from a recording, and label of a run that has such targets."""
 MERGED_SINCE = 2
 """Version from which on the trials of a run that ended are merged; see merged_trials.py."""
 YEAR_10000_S = 253_402_300_800

@@ -101,7 +101,7 @@ def history(args: _HistoryArguments) -> int:
     from nephoscope.features.history import series
     from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.section import section
-    from nephoscope.store import Store
+    from nephoscope.store import RECORDED, Store
     from nephoscope.store.engines import opened
 
     run_store = Store(args.store)
@@ -121,6 +121,7 @@ def history(args: _HistoryArguments) -> int:
         targets=args.filters.targets,
         benchmarks=args.filters.benchmarks,
         confidence=args.confidence,
+        replays=RECORDED in wanted.labels,
     )
     if args.confirm:
         repetition = _repeated(

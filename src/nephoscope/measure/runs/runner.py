@@ -20,7 +20,7 @@ from nephoscope.measure.runs.execution import EnvironmentOf, RunExecution
 from nephoscope.measure.runs.observer import Observer
 from nephoscope.measure.runs.schedule import cells
 from nephoscope.measure.runs.trials.target_pool import Factory
-from nephoscope.store import FINISHED, MEASURED, Store, StoredRun, counts
+from nephoscope.store import FINISHED, MEASURED, RECORDED, Store, StoredRun, counts
 
 _SEEDS = 2**32
 _REFUSED = (2, 4)
@@ -56,6 +56,7 @@ def execute(
     given up stand in the manifest under `lost`; what the others measured is there.
     """
     catalog = catalogue.load()
+    labels = {**_own_labels(plan), **(labels or {})}
     settings = plans.expand(plan, catalog)
     cells.check(plan, settings)
     volume_specs.check(plan, settings)
@@ -116,6 +117,14 @@ def mark_reported(run: StoredRun) -> None:
         with run.lock():
             if run.state == MEASURED:
                 run.finish(FINISHED)
+
+
+def _own_labels(plan: Plan) -> dict[str, str]:
+    """Returns the label that tells a replay from a measurement wherever runs are listed."""
+    recorded = sum(target.traits().is_recorded for target in plan.targets)
+    if not recorded:
+        return {}
+    return {RECORDED: "all" if recorded == len(plan.targets) else "some"}
 
 
 def _choose(

@@ -22,7 +22,7 @@ from nephoscope.measure.targets.channels.child import Ended
 from nephoscope.measure.targets.local import LocalChannel
 from nephoscope.measure.targets.probe.output import parse_output
 from nephoscope.measure.targets.probe.process import Running
-from nephoscope.measure.targets.probe.target import Target
+from nephoscope.measure.targets.probe.target import DIRECTORY, Target
 from nephoscope.stats import facts
 from nephoscope.store import recording
 from nephoscope.store.recording import LOST, RecordedAnswer, Recording
@@ -51,7 +51,8 @@ class RecordedTarget(Target):
         names = recorded.targets
         self._source = self._source or names[self._first % len(names)]
         fingerprint = dict(recorded.fingerprints.get(self._source, {}))
-        fingerprint.pop("identity", None)
+        for name in ("identity", DIRECTORY):
+            fingerprint.pop(name, None)
         reached = {
             "by": facts.RECORDING,
             "file": self._file,
