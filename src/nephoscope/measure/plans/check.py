@@ -39,6 +39,8 @@ def checked(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Plan:
         with errors.of_part():
             _check_repeat(context, index)
     with errors.of_part():
+        _check_collectors(context)
+    with errors.of_part():
         _check_nest(context)
     with errors.of_part():
         _check_money(context)
@@ -121,6 +123,26 @@ def _check_names(context: PlanContext) -> None:
             hint = "Give each target its own name."
             raise context.error(("targets", index, "name"), message, hint)
         earlier.add(target.name)
+
+
+def _check_collectors(context: PlanContext) -> None:
+    targets = {target.name: target for target in context.plan.targets}
+    for index, target in enumerate(context.plan.targets):
+        name = target.collected_by
+        if not name:
+            continue
+        loc: Loc = ("targets", index, "via")
+        collector = targets.get(name)
+        if collector is None:
+            message = f"there is no target '{name}'{did_you_mean(name, targets)}."
+            raise context.error(loc, message, "Name an ssh target of this plan.")
+        if collector.kind != target.kind or collector.collected_by or name == target.name:
+            raise context.error(
+                loc,
+                f"'{name}' cannot collect for '{target.name}': a collector is another ssh target "
+                "that the controller itself reaches.",
+                "Name one without `via`.",
+            )
 
 
 def _check_nest(context: PlanContext) -> None:

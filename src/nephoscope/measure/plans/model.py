@@ -50,6 +50,10 @@ Rounds = Annotated[Count, Field(ge=1, le=limits.ROUNDS)]
 UpTo1000 = Annotated[Count, Field(ge=1, le=1000)]
 
 
+MOST_AT_ONCE = 64
+"""Trials on distinct machines that run at one time unless the plan says otherwise: each holds a
+connection, and what it printed until it is stored."""
+
 ROUNDS_TO_DECIDE = 1000
 """Most rounds of a comparison that goes on until it is decided, unless the plan says otherwise."""
 
@@ -411,6 +415,11 @@ class Plan(Record):
         """Returns whether nothing is measured: trials disturb nobody, and their order is of no
         account."""
         return all(target.traits().simulated for target in self.targets)
+
+    @property
+    def most_at_once(self) -> int:
+        """Returns how many trials run at one time at most."""
+        return (self.max_concurrent or MOST_AT_ONCE) if self.concurrent else 1
 
     def repeat_of(self, entry: int) -> Repeat:
         """The repetition rule of one entry of `benchmarks`: the plan's, changed by the entry's.

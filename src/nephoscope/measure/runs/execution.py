@@ -38,10 +38,6 @@ from nephoscope.measure.runs.trials.trial_runner import TrialRunner
 from nephoscope.measure.targets.kinds.record import CONTROLLER
 from nephoscope.store import StoredRun
 
-MOST_AT_ONCE = 64
-"""Trials on distinct machines that are measured at one time, unless the plan says otherwise: each
-holds a connection, and what it printed until it is stored."""
-
 EnvironmentOf = Callable[[Plan, StoredRun, Callable[[str], None]], Environment]
 """Makes what a plan's targets stand on; see environments.environment_of."""
 
@@ -81,7 +77,7 @@ class RunExecution:
             ),
         )
         self._environment = environment_of(plan, run, self.recorder.say)
-        self._most_at_once = plan.max_concurrent or MOST_AT_ONCE
+        self._most_at_once = plan.most_at_once
         self._pool = TargetPool(
             plan,
             factory,

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
+from nephoscope.core.grouping import group_by
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Invalidity
 from nephoscope.measure.runs import concurrency
@@ -112,6 +113,10 @@ class TargetPool:
         self._all = {
             wanted.name: _PooledTarget(wanted, wanted.traits().machine) for wanted in plan.targets
         }
+        self._collected = group_by(
+            [wanted.name for wanted in plan.targets if wanted.collected_by],
+            lambda name: self._all[name].wanted.collected_by,
+        )
         self._own_identities: set[str] = set()
         """Of the machine that the controller runs on; a new boot may show another one."""
         self._retries: dict[str, asyncio.Task[None]] = {}
@@ -146,9 +151,12 @@ class TargetPool:
             return True
 
         names = [name for name, pooled in self._all.items() if not pooled.is_abandoned]
-        await concurrency.run_on_free_machines(
-            names, open_one, lambda name: frozenset({self._all[name].machine}), OPENED_AT_ONCE
-        )
+        collected = [name for name in names if self._all[name].wanted.collected_by]
+        direct = [name for name in names if not self._all[name].wanted.collected_by]
+        for group in (direct, collected):  # collectors before those that they collect for
+            await concurrency.run_on_free_machines(
+                group, open_one, lambda name: frozenset({self._all[name].machine}), OPENED_AT_ONCE
+            )
         self._opened.store()
         if failures and not self._patient:
             raise _of_several(failures, len(names))
@@ -185,8 +193,13 @@ class TargetPool:
         return ("throttled",) if self._all[name].has_quota else ()
 
     def machines(self, names: Iterable[str]) -> frozenset[str]:
-        """The machines on which these targets are; two names may be one machine."""
-        return frozenset(self._machine(self._all[name]) for name in names)
+        """The machines that these targets need; two names may be one machine.
+
+        A collector also needs those that it collects for: what it forwards is load on it.
+        """
+        every = [*names]
+        collected = [neighbour for name in every for neighbour in self._collected.get(name, ())]
+        return frozenset(self._machine(self._all[name]) for name in (*every, *collected))
 
     @contextlib.contextmanager
     def blamed(self, name: str) -> Iterator[None]:
@@ -276,7 +289,10 @@ class TargetPool:
     async def _open(self, name: str) -> None:
         pooled = self._all[name]
         placed = self._environment.placed(pooled.wanted)
-        target = self._factory(placed)
+        if placed.collected_by:
+            target = placed.make_through(self[placed.collected_by])
+        else:
+            target = self._factory(placed)
         try:
             fingerprint = await target.open()
             for benchmark in self._tools.get(name, ()):

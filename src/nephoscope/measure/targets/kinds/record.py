@@ -115,6 +115,10 @@ class TargetRecord(Record):
     def make(self) -> Target:
         """Returns the target itself, not yet open. Raises UsageError."""
 
+    def make_through(self, collector: Target) -> Target:
+        """Returns the target itself, which is reached through another one that is open."""
+        raise NotImplementedError(f"a target of kind {self.kind} has no collector")
+
     @abstractmethod
     def side_effects(self, lab: str) -> Iterator[SideEffect]:
         """Yields the side effects of a run on it. lab: name of the plan's own lab."""
@@ -141,6 +145,11 @@ class TargetRecord(Record):
     def boots_as(self) -> str:
         """The name under which what it stands on makes it anew; empty where nothing can."""
         return self.topology_host
+
+    @property
+    def collected_by(self) -> str:
+        """The name of the target that starts its programs; empty where the controller does."""
+        return ""
 
     @property
     def is_rented(self) -> bool:

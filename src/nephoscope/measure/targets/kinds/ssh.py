@@ -56,6 +56,12 @@ class SshRecord(TargetRecord):
     jump: tuple[Annotated[str, AfterValidator(_jump_host)], ...] = Field(
         default=(), description="Hosts to go through, in order: user@host:port."
     )
+    via: str = Field(
+        default="",
+        description="Name of another ssh target of the plan, the collector, that starts the probe "
+        "here and forwards what it prints. It logs in with its own ssh: `identity` and "
+        "`known_hosts` are files there.",
+    )
     inner_network: str = Field(
         default="",
         description="Word for a network whose hosts reach each other at their own addresses; "
@@ -72,6 +78,11 @@ class SshRecord(TargetRecord):
             )
         return self
 
+    @property
+    def collected_by(self) -> str:
+        """See `TargetRecord.collected_by`."""
+        return self.via
+
     @classmethod
     def from_text(cls, rest: str) -> Self | None:
         """See `TargetRecord.from_text`."""
@@ -85,8 +96,9 @@ class SshRecord(TargetRecord):
         return Traits(
             machine=f"ssh:{self.address}",
             place=f"ssh:{self._login()}",
-            listens_on=ROUTED,
-            sends_to=frozenset({ROUTED}),
+            listens_on="" if self.via else ROUTED,
+            sends_to=frozenset() if self.via else frozenset({ROUTED}),
+            closed_network=f"'{self.name}' is reached through '{self.via}' only" * bool(self.via),
         )
 
     def make(self) -> Target:
@@ -98,9 +110,20 @@ class SshRecord(TargetRecord):
             self.name, self.route(), directory=self.directory, inner_network=self.inner_network
         )
 
+    def make_through(self, collector: Target) -> Target:
+        """See `TargetRecord.make_through`."""
+        from nephoscope.measure.targets.ssh.collected import CollectedTarget
+        from nephoscope.measure.targets.ssh.target import SshTarget
+
+        assert isinstance(collector, SshTarget)  # the plan was checked
+        return CollectedTarget(
+            self.name, collector.collector(), self.route(), directory=self.directory
+        )
+
     def side_effects(self, lab: str) -> Iterator[SideEffect]:
         """See `TargetRecord.side_effects`."""
         through = f" through {', '.join(self.jump)}" if self.jump else ""
+        through += f" by ssh from target {self.via}" if self.via else ""
         login = self._login()
         yield SideEffect("ssh host", login, f"target {self.name}{through}; no root is needed")
         yield SideEffect(
