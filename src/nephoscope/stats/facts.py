@@ -67,7 +67,7 @@ RECORDING = "recording"
 
 def is_recorded(document: Any) -> bool:
     """Returns whether a recording answered in a machine's place."""
-    return fact(document, "reached.by") == RECORDING
+    return bool(fact(document, "reached.by") == RECORDING)
 
 
 def is_machine(document: Any) -> bool:
