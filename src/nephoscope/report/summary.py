@@ -222,7 +222,8 @@ def headline_tiles(result: RunResult, limit: int) -> list[Tile]:
 def _spread_tiles(result: RunResult, limit: int) -> list[Tile]:
     """Returns the lowest, middle and highest target of each headline result."""
     by_setting = group_by(
-        result.metrics, lambda metric: (metric.benchmark, metric.metric, factors_key(metric.factors))
+        result.metrics,
+        lambda metric: (metric.benchmark, metric.metric, factors_key(metric.factors)),
     )
     # The target with the most results shows what there is.
     by_target = group_by(result.metrics, lambda metric: metric.target)
@@ -234,7 +235,11 @@ def _spread_tiles(result: RunResult, limit: int) -> list[Tile]:
         for word, place in _PLACES.items():
             metric = own[round(place * (len(own) - 1))]
             out.append(
-                _tile(f"{label}, {word} of {len(own)}: {wording.clean(metric.target)}", setting, metric)
+                _tile(
+                    f"{label}, {word} of {len(own)}: {wording.clean(metric.target)}",
+                    setting,
+                    metric,
+                )
             )
     return out
 

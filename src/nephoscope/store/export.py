@@ -64,7 +64,8 @@ def export(
     """Writes all samples of runs, in the order of execution, warm-up and invalid trials included.
 
     Columns: run, trial, position, round, warmup, status, target, benchmark, metric, unit, better,
-    value, count, at_ns, recorded (the target answered from a recording), and `factor_<name>` for each factor (empty where a sample has none).
+    value, count, at_ns, recorded (whether the target answered from a recording), and
+    `factor_<name>` for each factor (empty where a sample has none).
     format: csv (RFC 4180, with a header), jsonl (one JSON object a line,
     with `schema_version`) or parquet. engine: reads the runs; None for this process.
     Raises UsageError for another format.

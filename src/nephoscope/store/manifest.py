@@ -178,9 +178,7 @@ class RunManifest:
     def recorded_targets(self) -> tuple[str, ...]:
         """Returns the names of the targets that answered from a recording: what they state is no
         new measurement."""
-        return tuple(
-            str(target["name"]) for target in self.targets if target["kind"] == RECORDED
-        )
+        return tuple(str(target["name"]) for target in self.targets if target["kind"] == RECORDED)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:

@@ -149,7 +149,9 @@ def test_a_failure_ends_the_others_and_is_raised() -> None:
         return True
 
     with pytest.raises(ValueError, match="x"):
-        asyncio.run(run_on_free_machines(groups("x", "y"), execute, lambda g: frozenset(g.targets), 9))
+        asyncio.run(
+            run_on_free_machines(groups("x", "y"), execute, lambda g: frozenset(g.targets), 9)
+        )
     assert ended == ["y"]
 
 

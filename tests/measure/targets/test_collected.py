@@ -53,7 +53,9 @@ def test_a_collector_measures_its_neighbours(
     hub, neighbour = servers
     wrong = neighbour.record(name="b", via="hub", port=1)
     records = [hub.record(name="hub"), neighbour.record(name="a", via="hub"), wrong]
-    plan = plan_of(*({**record.model_dump(exclude_defaults=True), "kind": "ssh"} for record in records))
+    plan = plan_of(
+        *({**record.model_dump(exclude_defaults=True), "kind": "ssh"} for record in records)
+    )
     run = runs.execute(plan, Store(tmp_path / "store"), absent={})
     valid = {record.key.target for record in run.records() if record.status.value == "valid"}
     assert valid == {"hub", "a"}

@@ -208,7 +208,9 @@ def _targets(plan: Plan) -> str:
     return _shortened(["target", "kind", "roles", "per hour"], rows)
 
 
-def _shortened(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+def _shortened(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
+) -> str:
     """Returns a table of the first rows, and how many more there are."""
     left = f"\n… and {len(rows) - ROWS_SHOWN} more (--json)" if len(rows) > ROWS_SHOWN else ""
     return f"{output.table(head, rows[:ROWS_SHOWN], right=right)}{left}"

@@ -188,6 +188,4 @@ class RunExecution:
 
     def finish(self) -> None:
         """The run is measured; see `Recorder.finish`."""
-        self.recorder.finish(
-            self._pool.abandoned, self._runner.failure, self._controller.summary()
-        )
+        self.recorder.finish(self._pool.abandoned, self._runner.failure, self._controller.summary())

@@ -85,9 +85,7 @@ class RecordedRecord(TargetRecord):
             return
         for number in range(self.count):
             name = f"{self.name}-{number + 1}"
-            yield self.model_copy(
-                update={"name": name, "count": 1, "first": self.first + number}
-            )
+            yield self.model_copy(update={"name": name, "count": 1, "first": self.first + number})
 
     def traits(self) -> Traits:
         """See `TargetRecord.traits`; recorded targets disturb one another as little as machines."""
