@@ -32,17 +32,25 @@ _FAILED = 3
 
 
 class RecordedTarget(Target):
-    """Answers from a recording. source, first, speed: as of `RecordedRecord`."""
+    """Answers from a recording. source, first, speed: as of `RecordedRecord`. turns: how often it
+    was asked what."""
 
     shares_clock = True
 
     def __init__(
-        self, name: str, file: str, *, source: str = "", first: int = 0, speed: float = 1.0
+        self,
+        name: str,
+        file: str,
+        turns: Counter[tuple[str, str]],
+        *,
+        source: str = "",
+        first: int = 0,
+        speed: float = 1.0,
     ) -> None:
         super().__init__(name, _NoMachine(name))
         self._file, self._source, self._first, self._speed = file, source, first, speed
         self._recording: Recording | None = None
-        self._turns: Counter[tuple[str, str]] = Counter()
+        self._turns = turns
 
     async def open(self, timeout_s: float = 30.0) -> Mapping[str, Any]:
         """Returns the fingerprint of the recorded target, without the machine's identity, because

@@ -70,6 +70,7 @@ class ControllerLoad:
     async def sampled(self) -> AsyncIterator[None]:
         """Takes readings while the block lasts."""
         self._began_ns, self._began_cpu_s = self._now_ns(), time.process_time()
+        self.read()
         task = asyncio.ensure_future(self._tick())
         try:
             yield

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core import limits
@@ -59,6 +60,9 @@ class RecordedRecord(TargetRecord):
         default=1.0, description="Factor by which answers come faster than they were recorded."
     )
 
+    _turns: Counter[tuple[str, str]] = PrivateAttr(default_factory=Counter)
+    """Answers that were given: a target that was lost goes on where it was."""
+
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if not self.file:
@@ -85,7 +89,11 @@ class RecordedRecord(TargetRecord):
             return
         for number in range(self.count):
             name = f"{self.name}-{number + 1}"
-            yield self.model_copy(update={"name": name, "count": 1, "first": self.first + number})
+            single = self.model_copy(
+                update={"name": name, "count": 1, "first": self.first + number}
+            )
+            single._turns = Counter()
+            yield single
 
     def traits(self) -> Traits:
         """See `TargetRecord.traits`; recorded targets disturb one another as little as machines."""
@@ -102,7 +110,12 @@ class RecordedRecord(TargetRecord):
         from nephoscope.measure.targets.recorded import RecordedTarget
 
         return RecordedTarget(
-            self.name, self.file, source=self.source, first=self.first, speed=self.speed
+            self.name,
+            self.file,
+            self._turns,
+            source=self.source,
+            first=self.first,
+            speed=self.speed,
         )
 
     def side_effects(self, lab: str) -> Iterator[SideEffect]:
