@@ -48,6 +48,7 @@ WRITERS = {
     "store/objects/publishing.py": "run; a mark of this machine",
     "store/objects/services.py": "the function that the others call",
     "store/export.py": "document",
+    "store/recording.py": "recording",
     "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
     "measure/runs/concurrent_runs.py": "announcement",

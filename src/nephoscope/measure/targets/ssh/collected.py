@@ -124,6 +124,8 @@ class CollectedChannel(ShellChannel):
         """Returns the ssh client's command line, to which what it is to run is added."""
         options = {
             "BatchMode": "yes",
+            "StrictHostKeyChecking": "yes",
+            "LogLevel": "ERROR",
             "ConnectTimeout": f"{max(1, round(self._timeout_s))}",
             "ServerAliveInterval": f"{KEEPALIVE_S}",
             "ServerAliveCountMax": f"{KEEPALIVES_LOST}",
@@ -139,7 +141,7 @@ class CollectedChannel(ShellChannel):
         if self._route.known_hosts:
             options["UserKnownHostsFile"] = self._route.known_hosts
         to = self._route.to
-        words = ["ssh", "-T", "-q"]
+        words = ["ssh", "-T"]
         for name, value in options.items():
             words += ["-o", f"{name}={value}"]
         words += ["-i", self._route.identity] if self._route.identity else []
