@@ -26,7 +26,6 @@ OUTCOME_CAUSES: Mapping[str, str] = {
     "throttled": "throttled by a CPU quota",
     "swapped": "memory in swap",
     "load_identity": "load generator too slow",
-    "controller_busy": "controller too busy",
     "late_sends": "sent late",
     DEADLINE: "over the time limit",
 }
@@ -34,6 +33,7 @@ OUTCOME_CAUSES: Mapping[str, str] = {
 
 INSTRUMENT_CAUSES: Mapping[str, str] = {
     "clock_step": "clock stepped",
+    "controller_busy": "controller too busy",
     "load_ended": "background load ended early",
     "unequal_counts": "counts of both sides differ",
     LOST: "target did not answer",

@@ -169,8 +169,9 @@ def _in_words(labels: Mapping[str, str]) -> str:
 def _names(targets: Sequence[str]) -> str:
     """Returns names of targets; of many the first, and how many more."""
     more = len(targets) - _NAMES_SHOWN
-    shown = targets[:_NAMES_SHOWN] if more > 1 else targets
-    return ", ".join(shown) + (f" and {more} others" if more > 1 else "")
+    if more < 2:
+        return ", ".join(targets)
+    return f"{', '.join(targets[:_NAMES_SHOWN])} and {more} others"
 
 
 _NAMES_SHOWN = 4

@@ -65,9 +65,9 @@ class _Queues:
         following = {
             self._waiting[machine][0] for machine in self._needs[number] if self._waiting[machine]
         }
-        for other in following:
-            if self._is_first(other):
-                heapq.heappush(self.free, other)
+        for first in following:
+            if self._is_first(first):
+                heapq.heappush(self.free, first)
 
     def _is_first(self, number: int) -> bool:
         return all(self._waiting[machine][0] == number for machine in self._needs[number])

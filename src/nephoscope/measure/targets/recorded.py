@@ -119,9 +119,9 @@ class RecordedTarget(Target):
                 2,
             )
         # Targets with the same source begin at different answers, so that they are no copies.
-        turn = self._turns[key] + self._first // len(recorded.targets)
+        number = self._turns[key] + self._first // len(recorded.targets)
         self._turns[key] += 1
-        return answers[turn % len(answers)]
+        return answers[number % len(answers)]
 
     @property
     def _opened(self) -> Recording:

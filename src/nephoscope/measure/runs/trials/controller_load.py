@@ -23,8 +23,8 @@ JUDGED_FROM_NS = 200_000_000
 """Shorter times hold too few readings: what the controller does right before and after them, which
 disturbs nothing, would be counted as done meanwhile."""
 
-_KEPT = 36_000
-"""Readings that are kept at least: of the last half hour."""
+_READINGS = 36_000
+"""Readings that are held at least: of the last half hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ class ControllerLoad:
         self._times.append(now_ns)
         self._cpu.append(self._cpu_ns())
         self._late.append(late_ns)
-        if len(self._times) > 2 * _KEPT:
+        if len(self._times) > 2 * _READINGS:
             for readings in (self._times, self._cpu, self._late):
-                del readings[:_KEPT]
+                del readings[:_READINGS]
 
     def over(self, start_ns: int, end_ns: int) -> ControllerUse | None:
         """Returns the use during a time of the wall clock; None for one that is too short, or was
