@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from nephoscope.core.naming import line_name
 
@@ -86,6 +86,9 @@ class Sample:
     at_ns: int = 0
     factors: Factors = field(default_factory=dict)
 
+
+RECORDED: Final = "recorded"
+"""Kind of a target that answers from a recording, and label of a run that has such targets."""
 
 SELF = "self"
 """In place of a peer's name: each target serves itself."""

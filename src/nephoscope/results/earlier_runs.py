@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nephoscope.core.errors import StoreError, UnknownName
+from nephoscope.core.model import RECORDED
 from nephoscope.measure.plans.estimate import earlier_runs_key
-from nephoscope.store import RECORDED, Store, StoredRun, is_number
+from nephoscope.store import Store, StoredRun, is_number
 
 MAX_RUNS = 30
 """Newest runs that are read; times of long ago are those of another machine or version."""

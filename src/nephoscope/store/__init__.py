@@ -11,7 +11,6 @@ from nephoscope.store.holder import identity as identity
 from nephoscope.store.manifest import FAILED as FAILED
 from nephoscope.store.manifest import FINISHED as FINISHED
 from nephoscope.store.manifest import MEASURED as MEASURED
-from nephoscope.store.manifest import RECORDED as RECORDED
 from nephoscope.store.manifest import RUNNING as RUNNING
 from nephoscope.store.manifest import STATES as STATES
 from nephoscope.store.manifest import RunManifest as RunManifest

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import RUN
+from nephoscope.core.model import RECORDED
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -20,8 +21,6 @@ STATES = (RUNNING, MEASURED, FINISHED, FAILED)
 """running: trials are missing. measured: all trials are there. finished: reported as well.
 failed: nothing could be measured; the same command begins a new run."""
 
-RECORDED: Final = "recorded"
-"""Kind of a target that answers from a recording, and label of a run that has such targets."""
 MERGED_SINCE = 2
 """Version from which on the trials of a run that ended are merged; see merged_trials.py."""
 YEAR_10000_S = 253_402_300_800

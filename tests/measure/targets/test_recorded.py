@@ -18,6 +18,7 @@ from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.runs.trials import target_pool
 from nephoscope.measure.targets import parse
 from nephoscope.measure.targets.kinds.recorded import RecordedRecord
+from nephoscope.measure.targets.recording import read
 from nephoscope.store import Store, StoredRun, recording
 
 VALUES = {"a": 100.0, "b": 200.0}
@@ -187,7 +188,7 @@ def test_a_damaged_recording_is_an_error_of_one_sentence(
     lines[line] = text
     file.write_text("\n".join(lines))
     with pytest.raises(UsageError, match=message):
-        recording.read(str(file))
+        read(str(file))
 
 
 @pytest.mark.parametrize(

@@ -97,11 +97,12 @@ def history(args: _HistoryArguments) -> int:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
     if args.window_s and args.confirm:
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
+    from nephoscope.core.model import RECORDED
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history import series
     from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.section import section
-    from nephoscope.store import RECORDED, Store
+    from nephoscope.store import Store
     from nephoscope.store.engines import opened
 
     run_store = Store(args.store)

@@ -12,13 +12,13 @@ from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import StoreError, UnknownName
-from nephoscope.core.model import INTERNAL, Better, Estimate, Shape, factors_key, stated
+from nephoscope.core.model import INTERNAL, RECORDED, Better, Estimate, Shape, factors_key, stated
 from nephoscope.core.naming import line_name
 from nephoscope.features.compaction.reading import REPETITION as REPETITION
 from nephoscope.features.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.results import lines, names
 from nephoscope.stats.statistics.values import Refused
-from nephoscope.store import RECORDED, StoredRun
+from nephoscope.store import StoredRun
 from nephoscope.store.summary import MetricSummary, RunMeasurements
 
 SAME_MOMENT_S = 1.0

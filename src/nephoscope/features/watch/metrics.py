@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 
 from nephoscope.core.errors import NephoscopeError
+from nephoscope.core.model import RECORDED
 from nephoscope.features.watch.events import EventLog, State
 from nephoscope.features.watch.repetition import Distribution, WatchRepetition
-from nephoscope.store import RECORDED
 
 Labels = Mapping[str, str]
 

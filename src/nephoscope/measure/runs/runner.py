@@ -11,7 +11,7 @@ from nephoscope import __version__
 from nephoscope import catalog as catalogue
 from nephoscope.catalog import Catalog
 from nephoscope.core.errors import Interrupted, NephoscopeError
-from nephoscope.core.model import Setting
+from nephoscope.core.model import RECORDED, Setting
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs import volume_specs
@@ -20,7 +20,7 @@ from nephoscope.measure.runs.execution import EnvironmentOf, RunExecution
 from nephoscope.measure.runs.observer import Observer
 from nephoscope.measure.runs.schedule import cells
 from nephoscope.measure.runs.trials.target_pool import Factory
-from nephoscope.store import FINISHED, MEASURED, RECORDED, Store, StoredRun, counts
+from nephoscope.store import FINISHED, MEASURED, Store, StoredRun, counts
 
 _SEEDS = 2**32
 _REFUSED = (2, 4)

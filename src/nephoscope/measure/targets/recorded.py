@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from nephoscope.core.errors import BenchmarkFailed, TargetError
 from nephoscope.core.programs import PROBE
+from nephoscope.measure.targets import recording
 from nephoscope.measure.targets.base import Peer
 from nephoscope.measure.targets.channels.channel import connection_lost
 from nephoscope.measure.targets.channels.child import Ended
@@ -23,9 +24,8 @@ from nephoscope.measure.targets.local import LocalChannel
 from nephoscope.measure.targets.probe.output import parse_output
 from nephoscope.measure.targets.probe.process import Running
 from nephoscope.measure.targets.probe.target import DIRECTORY, Target
+from nephoscope.measure.targets.recording import LOST, RecordedAnswer, Recording
 from nephoscope.stats import facts
-from nephoscope.store import recording
-from nephoscope.store.recording import LOST, RecordedAnswer, Recording
 
 _FAILED = 3
 """Exit code of the probe after a failure of its benchmark."""

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
+from nephoscope.core.model import RECORDED
 from nephoscope.core.reading.fields import Count
 from nephoscope.measure.targets.kinds.record import (
     SideEffect,
@@ -19,7 +20,6 @@ from nephoscope.measure.targets.kinds.record import (
     Traits,
     as_name,
 )
-from nephoscope.store.manifest import RECORDED
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.probe.target import Target
@@ -124,7 +124,7 @@ class RecordedRecord(TargetRecord):
 
     def unanswered(self, spec: BenchmarkSpec) -> tuple[str, str] | None:
         """See `TargetRecord.unanswered`: it answers what was recorded."""
-        from nephoscope.store import recording
+        from nephoscope.measure.targets import recording
 
         try:
             recorded = recording.read(self.file)
