@@ -50,6 +50,11 @@ def test_a_recording_is_replayed_by_many_targets(nephoscope: Run, tmp_path: Path
     rows = list(csv.DictReader(nephoscope("export", "latest", *with_store).out.splitlines()))
     assert {row["recorded"] for row in rows} == {"True"}
 
+    full = " ".join(nephoscope("show", "latest", "--full-report", *with_store).out.split())
+    assert "The controller used" in full
+    assert "120 trials (" in full
+    assert "is a replay of a recording" in nephoscope("show", "latest", *with_store).err
+
     again = nephoscope("export", "latest", *words, *with_store)
     assert again.code == 2
     assert "measured nothing to record" in again.err

@@ -76,14 +76,14 @@ def test_a_loop_that_was_held_up_is_late() -> None:
 
 
 def reasons(share: float, late_ns: int = 0) -> list[str]:
-    use = ControllerUse(share * (os.cpu_count() or 1), 0)
+    use = ControllerUse(share * len(os.sched_getaffinity(0)), 0)
     return [reason.sentence for reason in validity.reasons_of_controller(use, late_ns)]
 
 
 def test_a_controller_that_uses_the_machine_makes_a_trial_invalid() -> None:
     assert reasons(0.04) == []
     (sentence,) = reasons(0.08)
-    assert sentence.startswith("the controller used 8.00 % of this machine's CPU time")
+    assert sentence.startswith("the controller used 8.00 % of the CPU time available here")
     assert validity.reasons_of_controller(None, 0) == []
 
 

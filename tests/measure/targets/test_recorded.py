@@ -12,7 +12,13 @@ import pytest
 from tests.measure.runs.factory import Fakes, failed, good
 
 from nephoscope import catalog
-from nephoscope.core.errors import BenchmarkFailed, PlanError, TargetError, UsageError
+from nephoscope.core.errors import (
+    BenchmarkFailed,
+    PlanError,
+    ReplayedRun,
+    TargetError,
+    UsageError,
+)
 from nephoscope.measure import plans, runs
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.runs.trials import target_pool
@@ -85,6 +91,11 @@ def test_a_replay_is_marked_wherever_it_is_stored(
     for record in run.records():
         assert f"Replayed from a recording of run {origin.id}" in record.notes[-1]
     assert origin.labels == {}
+    store = Store(tmp_path / "replays")
+    assert not [*store.each(pytest.fail)], "what reads all runs gets measurements alone"
+    assert [own.id for own in store.each(pytest.fail, replays=True)] == [run.id]
+    with pytest.warns(ReplayedRun, match="is a replay of a recording"):
+        store.open("latest")
 
 
 def test_targets_take_the_recorded_ones_in_turn_and_are_no_copies(

@@ -39,8 +39,8 @@ class ControllerUse:
 
     @property
     def share(self) -> float:
-        """Returns the share of this machine's CPU time that the controller used."""
-        return self.busy_cpus / (os.cpu_count() or 1)
+        """Returns the share of the CPU time available to it that the controller used."""
+        return self.busy_cpus / len(os.sched_getaffinity(0))
 
     def counters(self) -> dict[str, float]:
         """Returns the counters of a trial's record."""

@@ -40,7 +40,7 @@ they move the median of the former by more than this: a few late datagrams do no
 
 CONTROLLER_BUSY = "controller_busy"
 CONTROLLER_SHARE = 0.05
-"""Of the machine's CPU time: what else runs there may take as much from what is measured."""
+"""Of the CPU time available to it: what else runs there may take as much from what is measured."""
 
 
 class Reason(NamedTuple):
@@ -83,8 +83,8 @@ def reasons_of_controller(use: ControllerUse | None, announced_late_ns: int) -> 
     out = []
     if use is not None and use.share > CONTROLLER_SHARE:
         out.append(
-            f"the controller used {units.format_value(use.share, 'ratio')} of this machine's CPU "
-            f"time during the trial ({units.format_value(CONTROLLER_SHARE, 'ratio')} is allowed)"
+            f"the controller used {units.format_value(use.share, 'ratio')} of the CPU time "
+            f"available here during the trial ({units.format_value(CONTROLLER_SHARE, 'ratio')} is allowed)"
         )
     if announced_late_ns:
         out.append(
