@@ -92,6 +92,12 @@ def test_a_common_start_that_was_announced_too_late_is_none() -> None:
     assert sentence == "the controller announced the common start 12.0 ms after it"
 
 
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with other work, 0.25 s of CPU time may take several times as long."""
+    monkeypatch.setattr(validity, "CONTROLLER_SHARE", 0.005)
+
+
 def execute(path: Path, **more: Any) -> StoredRun:
     """A trial here of 0.4 s, beside one elsewhere whose answer takes the controller 0.25 s."""
 
@@ -122,6 +128,7 @@ def execute(path: Path, **more: Any) -> StoredRun:
     return runs.execute(plans.Plan.model_validate(values), Store(path), targets=fakes.make)
 
 
+@pytest.mark.usefixtures("strict")
 def test_a_trial_beside_a_busy_controller_does_not_count_on_its_machine(tmp_path: Path) -> None:
     run = execute(tmp_path)
     here, far = (
@@ -130,7 +137,7 @@ def test_a_trial_beside_a_busy_controller_does_not_count_on_its_machine(tmp_path
     )
     assert here.status is TrialStatus.INVALID
     assert here.reason_codes == ("controller_busy",)
-    assert here.counters["controller_busy_cpus"] > 0.05
+    assert here.counters["controller_busy_cpus"] > 0.005
     assert far.status is TrialStatus.VALID, "it has CPUs of its own"
     load = run.manifest.controller
     assert load["trials"] == 2
@@ -138,6 +145,7 @@ def test_a_trial_beside_a_busy_controller_does_not_count_on_its_machine(tmp_path
     assert load["trials_s"] >= 0.4
 
 
+@pytest.mark.usefixtures("strict")
 def test_a_plan_may_accept_it(tmp_path: Path) -> None:
     run = execute(tmp_path, accept=["controller_busy"])
     assert {record.status for record in run.records()} == {TrialStatus.VALID}

@@ -82,9 +82,10 @@ def reasons_of_controller(use: ControllerUse | None, announced_late_ns: int) -> 
     """
     out = []
     if use is not None and use.share > CONTROLLER_SHARE:
+        allowed = units.format_value(CONTROLLER_SHARE, "ratio")
         out.append(
             f"the controller used {units.format_value(use.share, 'ratio')} of the CPU time "
-            f"available here during the trial ({units.format_value(CONTROLLER_SHARE, 'ratio')} is allowed)"
+            f"available here during the trial ({allowed} is allowed)"
         )
     if announced_late_ns:
         out.append(
