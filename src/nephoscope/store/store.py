@@ -205,11 +205,11 @@ class Store(StoreFolder):
         return sentences
 
     def each(
-        self, damaged: Callable[[str], object], *, replays: bool = False
+        self, damaged: Callable[[str], object], *, replays: bool = True
     ) -> Iterator[StoredRun]:
         """Yields the readable runs, oldest first; `damaged` gets a sentence for each other one.
 
-        replays: also runs that answered from a recording, which are no measurements.
+        replays: False leaves out runs that answered from a recording: they are no measurements.
         """
         runs = self._readable(self.ids(), damaged)
         return (run for run in runs if replays or not run.manifest.recorded_targets)

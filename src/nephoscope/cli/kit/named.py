@@ -91,7 +91,7 @@ def sides_of(context: click.Context) -> Iterable[str]:
 
     yield from runs_of(context)
     # Words to complete a command line with are no place for sentences on damage.
-    readable = list(Store(context.params.get("store")).each(lambda _: None, replays=True))
+    readable = list(Store(context.params.get("store")).each(lambda _: None))
     for run in reversed(readable[-50:]):
         yield from (f"{run.id}:{name}" for name in run.manifest.target_names)
     if context.params.get("interleave"):
