@@ -45,7 +45,7 @@ class _ExportArguments:
 
 @command()
 def export(args: _ExportArguments) -> None:
-    """Export the samples of runs as CSV, JSON lines, Parquet or a recording.
+    """Export samples as CSV, JSON lines, Parquet or recording.
 
     RUN is a run id, a unique prefix of one, or `latest`.
     """
