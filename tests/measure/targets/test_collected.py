@@ -108,6 +108,12 @@ def test_a_collector_is_another_ssh_target_of_the_plan(
         plan_of(HUB, {**NEIGHBOUR, **changes}, other, {"name": "here"})
 
 
+def test_a_bound_of_concurrency_needs_concurrency() -> None:
+    with pytest.raises(PlanError, match="so that `max_concurrent` has no effect"):
+        plan_of(HUB, max_concurrent=8)
+    assert plan_of(HUB, max_concurrent=8, concurrent=True).most_at_once == 8
+
+
 def test_a_neighbour_is_no_side_of_a_benchmark_with_two() -> None:
     sides = [{"benchmark": "net.rtt", "on": ["hub"], "peer": "near"}]
     with pytest.raises(PlanError, match="'near' serves nobody"):

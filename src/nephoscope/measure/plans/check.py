@@ -39,6 +39,8 @@ def checked(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Plan:
         with errors.of_part():
             _check_repeat(context, index)
     with errors.of_part():
+        _check_concurrency(context)
+    with errors.of_part():
         _check_collectors(context)
     with errors.of_part():
         _check_nest(context)
@@ -123,6 +125,16 @@ def _check_names(context: PlanContext) -> None:
             hint = "Give each target its own name."
             raise context.error(("targets", index, "name"), message, hint)
         earlier.add(target.name)
+
+
+def _check_concurrency(context: PlanContext) -> None:
+    plan = context.plan
+    if plan.max_concurrent is not None and not plan.concurrent:
+        raise context.error(
+            ("max_concurrent",),
+            "trials run one after the other, so that `max_concurrent` has no effect.",
+            "Add `concurrent: true`, or drop it.",
+        )
 
 
 def _check_collectors(context: PlanContext) -> None:

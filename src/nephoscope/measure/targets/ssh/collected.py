@@ -173,7 +173,7 @@ class CollectedTarget(Target):
         self._reached = {
             "by": "ssh",
             "host": route.to.host,
-            "port": route.to.port or 22,
+            "port": route.to.port,
             "user": route.to.user,
             "via": collector.name,
         }
