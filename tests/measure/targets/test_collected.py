@@ -12,6 +12,7 @@ import pytest
 from tests.sshd import Server, needs_it, serving
 
 from nephoscope import catalog
+from nephoscope.cli.kit import options
 from nephoscope.core.errors import PlanError, TargetError
 from nephoscope.measure import plans, runs
 from nephoscope.measure.plans.files.load import from_values
@@ -134,3 +135,26 @@ def test_a_trial_on_the_collector_waits_for_its_neighbours() -> None:
     needs = {name: pool.machines([name]) for name in ("hub", "near", "far")}
     assert needs["near"].isdisjoint(needs["far"]), "neighbours do not wait for one another"
     assert needs["hub"] > needs["near"] | needs["far"]
+
+
+def test_a_range_in_an_address_names_a_target_for_each_number() -> None:
+    plan = plan_of({"name": "web", "kind": "ssh", "address": "node[08-11].example", "user": "me"})
+    assert [(target.name, target.address, target.user) for target in plan.targets] == [  # type: ignore[attr-defined]
+        (f"web-{number}", f"node{number}.example", "me") for number in ("08", "09", "10", "11")
+    ]
+    assert plan_of(*(target.model_dump() for target in plan.targets)).targets == plan.targets
+    names = [target.name for target in options.targets(["ssh:me@node[1-3]:22"])]
+    assert names == ["node-1", "node-2", "node-3"]
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("node[5-4]", "ends before it begins"),
+        ("node[1-1001]", "are more than 1000 targets"),
+        ("node[1-999999999]", "are more than 1000 targets"),
+    ],
+)
+def test_a_range_is_bounded(address: str, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        plan_of({"name": "web", "kind": "ssh", "address": address})

@@ -189,6 +189,18 @@ def why_unreachable(client: TargetRecord, server: TargetRecord) -> str:
     return closed or f"the server would listen on {receiver.listens_on}"
 
 
+NAME_CHARACTERS = 40
+"""Characters of a target's name, as `NAME` has it."""
+
+
+def refuse_long_names(name: str, last: str) -> None:
+    """Raises ValueError where a name with the last of its numbers is too long for a target."""
+    if len(f"{name}-{last}") > NAME_CHARACTERS:
+        raise ValueError(
+            f"'{name}-{last}' is longer than {NAME_CHARACTERS} characters. Give it a shorter name"
+        )
+
+
 def as_name(text: str) -> str:
     """Returns a name for results out of another, which may have capitals, dots and colons."""
     name = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-_")[:40].rstrip("-_")

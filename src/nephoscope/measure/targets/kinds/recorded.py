@@ -19,12 +19,11 @@ from nephoscope.measure.targets.kinds.record import (
     TargetRecord,
     Traits,
     as_name,
+    refuse_long_names,
 )
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.probe.target import Target
-
-_NAME_CHARACTERS = 40
 
 
 class RecordedRecord(TargetRecord):
@@ -70,11 +69,8 @@ class RecordedRecord(TargetRecord):
                 f"'{self.name}' is of kind recorded and has no file. Add `file:`, from "
                 "`nephoscope export RUN --format recording`"
             )
-        if self.count > 1 and len(f"{self.name}-{self.count}") > _NAME_CHARACTERS:
-            raise ValueError(
-                f"'{self.name}-{self.count}' is longer than {_NAME_CHARACTERS} characters. Give it "
-                "a shorter name"
-            )
+        if self.count > 1:
+            refuse_long_names(self.name, str(self.count))
         return self
 
     @classmethod

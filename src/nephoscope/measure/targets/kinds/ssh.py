@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from nephoscope.core import limits
 from nephoscope.core.reading.fields import Count
 from nephoscope.measure.targets.kinds.record import (
     ROUTED,
@@ -15,6 +17,7 @@ from nephoscope.measure.targets.kinds.record import (
     TargetRecord,
     Traits,
     as_name,
+    refuse_long_names,
 )
 from nephoscope.measure.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
 
@@ -31,6 +34,9 @@ def _jump_host(text: str) -> str:
     return text
 
 
+_RANGE = re.compile(r"([^\[\]]*)\[([0-9]{1,9})-([0-9]{1,9})\]([^\[\]]*)")
+"""Hosts whose names differ by a number, as pdsh and ClusterShell write them: node[01-20]."""
+
 SshName = Annotated[str, AfterValidator(ssh_name)]
 
 
@@ -43,7 +49,9 @@ class SshRecord(TargetRecord):
 
     kind: Literal["ssh"] = Field(default="ssh", description="How the machine is reached.")
     address: SshName = Field(
-        default="", description="Host name, address or alias of ~/.ssh/config; required."
+        default="",
+        description="Host name, address or alias of ~/.ssh/config; required. node[01-20] names a "
+        "target for each number: NAME-01, NAME-02, ….",
     )
     port: Annotated[Count, Field(ge=1, le=65535)] | None = Field(
         default=None, description="Port, else that of ~/.ssh/config, else 22."
@@ -76,7 +84,38 @@ class SshRecord(TargetRecord):
                 f"'{self.name}' is of kind ssh and has no address. Add `address:`, a host name or "
                 "an alias of ~/.ssh/config"
             )
+        if numbers := self._numbers():
+            if len(numbers) > limits.TARGETS:
+                raise ValueError(
+                    f"{self.address} are more than {limits.TARGETS} targets, the most that a plan "
+                    "has. Make two plans"
+                )
+            refuse_long_names(self.name, numbers[-1])
         return self
+
+    def _numbers(self) -> list[str]:
+        """Returns the numbers of a range in the address, as they are written; empty without one.
+
+        Raises ValueError for a range that has none.
+        """
+        match = _RANGE.fullmatch(self.address)
+        if match is None:
+            return []
+        first, last = match[2], match[3]
+        if int(last) < int(first):
+            raise ValueError(f"{self.address} ends before it begins. Write the lower number first")
+        stop = min(int(last), int(first) + limits.TARGETS) + 1
+        return [f"{number:0{len(first)}d}" for number in range(int(first), stop)]
+
+    def each(self) -> Iterator[Self]:
+        """See `TargetRecord.each`: one for each number of a range in the address."""
+        numbers, match = self._numbers(), _RANGE.fullmatch(self.address)
+        if not numbers or match is None:
+            yield self
+            return
+        for number in numbers:
+            address = f"{match[1]}{number}{match[4]}"
+            yield self.model_copy(update={"name": f"{self.name}-{number}", "address": address})
 
     @property
     def collected_by(self) -> str:
@@ -89,7 +128,9 @@ class SshRecord(TargetRecord):
         hop = parse_hop(rest)
         if hop is None:
             return None
-        return cls(name=as_name(hop.host), address=hop.host, port=hop.port, user=hop.user)
+        match = _RANGE.fullmatch(hop.host)
+        name = as_name(f"{match[1]}{match[4]}" if match else hop.host)
+        return cls(name=name, address=hop.host, port=hop.port, user=hop.user)
 
     def traits(self) -> Traits:
         """See `TargetRecord.traits`."""
