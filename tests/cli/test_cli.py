@@ -219,7 +219,7 @@ def test_a_defect_is_one_sentence_and_a_file_with_the_traceback(
 
 
 def test_the_formats_of_export_are_those_that_can_be_written() -> None:
-    assert list(export.FORMATS) == list(FORMATS)
+    assert list(export.FORMATS) == [*FORMATS, export.RECORDING]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["list"], ["--version"], ["survey", "--help"]])

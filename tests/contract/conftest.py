@@ -78,6 +78,20 @@ def through_a_jump(
 
 
 @pytest.fixture
+def through_a_collector(servers: tuple[sshd.Server, sshd.Server], probe: Path) -> Factory:
+    """The jump host logs in to the other one with its own ssh client."""
+    from nephoscope.measure.targets.ssh.collected import CollectedTarget, Collector
+
+    host, jump = servers
+
+    def make() -> Target:
+        collector = Collector("jump", jump.record(name="jump").route())
+        return CollectedTarget("far", collector, host.record(via="jump").route())
+
+    return make
+
+
+@pytest.fixture
 def simulated() -> Factory:
     return lambda: SimRecord(name="model").make()
 

@@ -29,19 +29,20 @@ T = TypeVar("T")
 
 FIXTURES: dict[str, tuple[str, ...]] = {
     "local": ("here",),
-    "ssh": ("over_ssh", "through_a_jump"),
+    "ssh": ("over_ssh", "through_a_jump", "through_a_collector"),
     "lab": ("bare", "container", "uml", "qemu"),
     "pod": ("in_a_pod",),
     "instance": ("in_an_instance",),
     "sim": ("simulated",),
     "rented": (),
     "service": (),
+    "recorded": (),
 }
 """Kind -> the fixtures of conftest.py that make one; a rented machine is of another kind once it
-is rented, and no program runs on a service."""
+is rented, no program runs on a service, and a recording answers what was recorded alone."""
 
-SLOW = {"container", "uml", "qemu", "in_a_pod", "in_an_instance"}
-"""They need an image or a control plane, and are ready after seconds."""
+SLOW = {"container", "uml", "qemu", "in_a_pod", "in_an_instance", "through_a_collector"}
+"""They need an image, a control plane or two logins, and are ready after seconds."""
 
 
 SIMULATED = {"simulated"}
@@ -52,7 +53,7 @@ NAMES = [*(name for names in FIXTURES.values() for name in names), "toy"]
 
 
 PROGRAMS = {
-    **dict.fromkeys(("over_ssh", "through_a_jump"), sshd.PROGRAMS),
+    **dict.fromkeys(("over_ssh", "through_a_jump", "through_a_collector"), sshd.PROGRAMS),
     **conftest.LAB_PROGRAMS,
     "in_a_pod": kubernetes.PROGRAMS,
     "in_an_instance": lxd.PROGRAMS,

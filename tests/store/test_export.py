@@ -29,6 +29,7 @@ COLUMNS = [
     "value",
     "count",
     "at_ns",
+    "recorded",
 ]
 
 

@@ -128,6 +128,10 @@ class UnpublishedRun(UserWarning):
     """A run that an earlier command left on this machine; the command line prints its fate."""
 
 
+class ReplayedRun(UserWarning):
+    """A run that answered from a recording is read; the command line prints it."""
+
+
 class LaterFormat(StoreError):
     """A file of a format version that this program does not read; see `format_versions`."""
 

@@ -170,6 +170,12 @@ PROBE_PROTOCOL = FormatVersion(
     earliest=3,
 )
 """Package and probe are built together, on remote hosts too: no other version is read."""
+RECORDING = FormatVersion(
+    "recording",
+    "recording",
+    "file of `export --format recording`, `file` of a recorded target",
+    "`recording` of the first line",
+)
 PLAN = FormatVersion("plan", "plan", "file of `run`, `watch`; plan of a manifest", "`version`")
 TOPOLOGY = FormatVersion("topology", "topology", "file of `lab up`", "`version`")
 SCENARIO = FormatVersion("scenario", "scenario", "file of `simulate`", "`version`")
@@ -199,6 +205,7 @@ FORMATS: Sequence[FormatVersion] = (
     ACCELERATORS,
     ANNOUNCEMENT,
     PROBE_PROTOCOL,
+    RECORDING,
     PLAN,
     TOPOLOGY,
     SCENARIO,

@@ -65,6 +65,9 @@ IMPORT_LINE_BYTES = 1 << 20
 IMPORT_SCORES = 20_000
 """Scores of a database that are imported into one run."""
 
+RECORDING_BYTES = 64 << 20
+"""Bytes of a recording that targets answer from: 64 MiB."""
+
 TRIAL_LINES = 300_000
 """Lines (samples, most of all) that a probe prints for one trial."""
 

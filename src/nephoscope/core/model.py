@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from nephoscope.core.naming import line_name
 
@@ -86,6 +86,9 @@ class Sample:
     at_ns: int = 0
     factors: Factors = field(default_factory=dict)
 
+
+RECORDED: Final = "recorded"
+"""Kind of a target that answers from a recording, and label of a run that has such targets."""
 
 SELF = "self"
 """In place of a peer's name: each target serves itself."""
@@ -500,7 +503,8 @@ class RunSummary:
     margin: relative difference that counts as equivalent. until: what ended repetition, as in
     the plan's `repeat`. partial: why the run has a part of what
     its plan asked for only; empty for a whole one. merged_from: stores from which the run was
-    copied, oldest first.
+    copied, oldest first. recorded: a sentence on the targets that answered from a recording, whose
+    results are no new measurement; empty where none did.
     """
 
     id: str = ""
@@ -530,6 +534,7 @@ class RunSummary:
     until: Literal["narrow", "decided"] = "narrow"
     partial: tuple[str, ...] = ()
     merged_from: tuple[str, ...] = ()
+    recorded: str = ""
 
 
 LineKey = tuple[str, str, str, str]

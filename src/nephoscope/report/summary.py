@@ -11,7 +11,7 @@ from nephoscope.catalog import MetricSpec
 from nephoscope.catalog.meaning import Headline, SummarySettings
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
-from nephoscope.core.model import BUSY_MACHINE, MetricResult, RunResult
+from nephoscope.core.model import BUSY_MACHINE, MetricResult, RunResult, factors_key
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
 from nephoscope.results import feature
@@ -21,6 +21,9 @@ NO_INTERVAL = "no interval"
 MAX_TILES = 5
 MAX_MACHINES = 4
 MAX_ANSWERS = 4
+MAX_BUSY = 2
+MAX_TARGETS = 8
+"""Targets whose headline results are shown one by one; of more, how far apart they are."""
 
 
 class Choice(NamedTuple):
@@ -78,15 +81,23 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
     blocks += described
     if not blocks:
         blocks.append(Sentence("This run has no measurements yet.", lead=True))
-    if partial := wording.partial_text(result.run):
-        blocks.insert(0, Sentence(partial, lead=True))
-    blocks += [
-        Sentence(wording.clean(sentence), lead=True)
+    blocks[:0] = [Sentence(text, lead=True) for text in wording.caveats(result.run)]
+    blocks += [Sentence(text, lead=True) for text in _busy_sentences(result)]
+    return [*blocks, *_headline(result, figures)]
+
+
+def _busy_sentences(result: RunResult) -> list[str]:
+    """Returns the sentences on busy machines; of many the first, and how many more."""
+    sentences = [
+        wording.clean(sentence)
         for sentence in dict.fromkeys(
             finding.sentence for finding in result.findings if finding.id == BUSY_MACHINE
         )
     ]
-    return [*blocks, *_headline(result, figures)]
+    more = len(sentences) - MAX_BUSY
+    if more < 2:
+        return sentences
+    return [*sentences[:MAX_BUSY], f"{more} more targets were measured on busy machines."]
 
 
 def _headline(result: RunResult, figures: int) -> list[Block]:
@@ -200,10 +211,40 @@ def headline_tiles(result: RunResult, limit: int) -> list[Tile]:
         if entry.headline and (own := feature.load(entry.headline)(result)):
             return list(own[:limit])
     several = len(selection.target_names(result)) > 1
+    if len(selection.target_names(result)) > MAX_TARGETS:
+        return _spread_tiles(result, limit)
     return [
         _tile(f"{wording.clean(metric.target)}: {label}" if several else label, setting, metric)
         for label, setting, metric in headline_figures(result, limit)
     ]
+
+
+def _spread_tiles(result: RunResult, limit: int) -> list[Tile]:
+    """Returns the lowest, middle and highest target of each headline result."""
+    by_setting = group_by(
+        result.metrics,
+        lambda metric: (metric.benchmark, metric.metric, factors_key(metric.factors)),
+    )
+    # The target with the most results shows what there is.
+    by_target = group_by(result.metrics, lambda metric: metric.target)
+    richest = max(by_target.values(), key=len, default=[])
+    out = []
+    for label, setting, figure in choose(richest)[: max(1, limit // len(_PLACES))]:
+        own = by_setting[figure.benchmark, figure.metric, factors_key(figure.factors)]
+        own = sorted(own, key=lambda metric: metric.estimate.value)
+        for word, place in _PLACES.items():
+            metric = own[round(place * (len(own) - 1))]
+            out.append(
+                _tile(
+                    f"{label}, {word} of {len(own)}: {wording.clean(metric.target)}",
+                    setting,
+                    metric,
+                )
+            )
+    return out
+
+
+_PLACES = {"lowest": 0.0, "middle": 0.5, "highest": 1.0}
 
 
 def headline_figures(result: RunResult, limit: int) -> list[tuple[str, str, MetricResult]]:

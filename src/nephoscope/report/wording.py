@@ -210,10 +210,15 @@ def partial_text(run: RunSummary) -> str:
     return clean(f"Partial results: {'; '.join(run.partial)}.") if run.partial else ""
 
 
+def caveats(run: RunSummary) -> list[str]:
+    """Returns what a reader has to know before any result of a run: replayed, partial."""
+    return [text for text in (clean(run.recorded), partial_text(run)) if text]
+
+
 def run_line(result: RunResult) -> str:
     """Returns numbers of trials, confidence, seed and identifier of a run, below its results.
 
-    Above them stands why a run is partial.
+    Above them stands why a run is partial, and that it is a replay.
     """
     trials = result.run.trials
     noun = "imported figure" if result.run.targets == ("imported",) else "valid trial"
@@ -221,7 +226,7 @@ def run_line(result: RunResult) -> str:
         f"{plural(trials.valid, noun)}, {trials.invalid + trials.failed} excluded; confidence "
         f"{100 * result.run.confidence:g} %; seed {result.run.seed}; run {result.run.id}"
     )
-    return "\n".join(filter(None, (partial_text(result.run), counts)))
+    return "\n".join((*caveats(result.run), counts))
 
 
 def amount(value: float, currency: str) -> str:

@@ -27,7 +27,7 @@ from nephoscope.measure.plans import plan_of
 from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
 from nephoscope.results.lines import LineId, Wanted
-from nephoscope.results.partial import partial_reasons
+from nephoscope.results.partial import partial_reasons, recorded_text
 from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
@@ -302,4 +302,5 @@ def _summary(
         until=(manifest.plan.get("repeat") or {}).get("until", "narrow"),
         partial=partial_reasons(run),
         merged_from=tuple(str(origin["store"]) for origin in manifest.merged_from),
+        recorded=recorded_text(run),
     )

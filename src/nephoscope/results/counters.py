@@ -17,6 +17,8 @@ COUNTERS: tuple[tuple[str, str, str], ...] = (
     ("throttled_ratio", "stopped by the own quota", "ratio"),
     ("others_busy_cpus", "CPUs used by other programs here", "cpus"),
     ("others_io_bytes_per_s", "disk traffic of other programs here", "bytes_per_s"),
+    ("controller_busy_cpus", "CPUs used by the controller", "cpus"),
+    ("controller_late_ns", "longest delay of the controller", "ns"),
     ("spare_gap_ratio", "missed on a spare CPU", "ratio"),
     ("spare_gap_longest_ns", "longest gap on a spare CPU", "ns"),
 )

@@ -33,6 +33,7 @@ OUTCOME_CAUSES: Mapping[str, str] = {
 
 INSTRUMENT_CAUSES: Mapping[str, str] = {
     "clock_step": "clock stepped",
+    "controller_busy": "controller too busy",
     "load_ended": "background load ended early",
     "unequal_counts": "counts of both sides differ",
     LOST: "target did not answer",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from nephoscope.core.model import TrialRecord, TrialStatus
 from nephoscope.results.run_data import RunData
@@ -74,6 +74,23 @@ class LostTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerSummary:
+    """Load of the controller. cpu_s: its CPU time; trials_s: time of the trials, summed, of which
+    `overhead_ratio` is its share. late_ns: longest time for which it answered nothing."""
+
+    trials: int
+    cpu_s: float
+    trials_s: float
+    late_ns: float
+    peak_memory_bytes: float
+
+    @property
+    def overhead_ratio(self) -> float | None:
+        """Returns CPU time by time of the trials; None where nothing was measured."""
+        return self.cpu_s / self.trials_s if self.trials_s > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionSummary:
     """All of it; see the module. tried_again: trials that needed more than one attempt."""
 
@@ -83,6 +100,7 @@ class ExecutionSummary:
     lost: tuple[LostTarget, ...]
     tried_again: int
     warnings: tuple[str, ...]
+    controller: ControllerSummary | None = None
 
 
 def analyse(data: RunData) -> ExecutionSummary | None:
@@ -112,7 +130,16 @@ def analyse(data: RunData) -> ExecutionSummary | None:
         lost=_lost(data.manifest, timed),
         tried_again=sum(record.attempt > 1 for record in timed),
         warnings=tuple(warnings),
+        controller=_controller(data.manifest),
     )
+
+
+def _controller(manifest: RunManifest) -> ControllerSummary | None:
+    known = manifest.controller
+    keys = [attribute.name for attribute in fields(ControllerSummary)]
+    if not all(key in known for key in keys):
+        return None  # a run of an earlier version, or one that has not ended
+    return ControllerSummary(int(known["trials"]), *(float(known[key]) for key in keys[1:]))
 
 
 def _shared_cpus(data: RunData, records: Sequence[TrialRecord]) -> list[str]:

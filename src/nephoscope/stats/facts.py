@@ -61,6 +61,15 @@ def is_simulated(document: Any) -> bool:
     return isinstance(fact(document, "simulated"), Mapping)
 
 
+RECORDING = "recording"
+"""How a target was reached that answered from a recording."""
+
+
+def is_recorded(document: Any) -> bool:
+    """Returns whether a recording answered in a machine's place."""
+    return bool(fact(document, "reached.by") == RECORDING)
+
+
 def is_machine(document: Any) -> bool:
     """Returns whether it can describe a machine: neither a simulator nor a service."""
     return not is_simulated(document) and service(document) is None

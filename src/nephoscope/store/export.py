@@ -52,6 +52,7 @@ _COLUMNS = pa.schema(
         ("better", pa.string()),
         ("value", pa.float64()),
         *((name, pa.int64()) for name in ("count", "at_ns")),
+        ("recorded", pa.bool_()),
     ]
 )
 """Columns of every export, in their order; those of the factors follow."""
@@ -63,7 +64,8 @@ def export(
     """Writes all samples of runs, in the order of execution, warm-up and invalid trials included.
 
     Columns: run, trial, position, round, warmup, status, target, benchmark, metric, unit, better,
-    value, count, at_ns, and `factor_<name>` for each factor (empty where a sample has none).
+    value, count, at_ns, recorded (whether the target answered from a recording), and
+    `factor_<name>` for each factor (empty where a sample has none).
     format: csv (RFC 4180, with a header), jsonl (one JSON object a line,
     with `schema_version`) or parquet. engine: reads the runs; None for this process.
     Raises UsageError for another format.
@@ -76,7 +78,10 @@ def export(
     if engine is None or not engine.is_worth(len(parts), total):
         schema = _schema(_texts(run) for run in runs)
         tables: Iterable[pa.Table] = (
-            _flat(batch, schema) for run in runs for batch in run.batches(SCHEMA.names)
+            _flat(batch, schema, recorded)
+            for run in runs
+            for recorded in [frozenset(run.manifest.recorded_targets)]
+            for batch in run.batches(SCHEMA.names)
         )
     else:
         schema = _schema(engine.each(_part_texts, parts, size_bytes=total))
@@ -109,8 +114,9 @@ def _part_texts(part: Part) -> set[str]:
 
 
 def _part_tables(schema: pa.Schema, part: Part) -> list[pa.Table]:
-    batches = StoredRun(part[0]).batches(SCHEMA.names, part[1])
-    return [_flat(batch, schema) for batch in batches]
+    run = StoredRun(part[0])
+    recorded = frozenset(run.manifest.recorded_targets)
+    return [_flat(batch, schema, recorded) for batch in run.batches(SCHEMA.names, part[1])]
 
 
 def _tables(
@@ -150,7 +156,8 @@ def schema_of(runs: Sequence[StoredRun]) -> pa.Schema:
 def flat_table(run: StoredRun) -> pa.Table:
     """Returns the samples as one table with factors as columns; see `export`."""
     schema = _schema([_texts(run)])
-    tables = [_decoded(_flat(batch, schema)) for batch in run.batches(SCHEMA.names)]
+    recorded = frozenset(run.manifest.recorded_targets)
+    tables = [_decoded(_flat(batch, schema, recorded)) for batch in run.batches(SCHEMA.names)]
     return pa.concat_tables(tables or [schema.empty_table()])
 
 
@@ -204,8 +211,11 @@ def _column(kind: pa.DataType, levels: Sequence[Any]) -> pa.Array:
     return pa.array(levels, kind)
 
 
-def _flat(batch: Batch, schema: pa.Schema) -> pa.Table:
-    """Returns the rows of a batch; columns of few distinct values as dictionaries."""
+def _flat(batch: Batch, schema: pa.Schema, recorded: frozenset[str]) -> pa.Table:
+    """Returns the rows of a batch; columns of few distinct values as dictionaries.
+
+    recorded: the targets that answered from a recording.
+    """
     records = [record for record, _ in batch.trials]
     trial = np.repeat(np.arange(len(records)), [rows for _, rows in batch.trials])
     distinct, setting = used_texts(batch.table["factors"])
@@ -214,6 +224,7 @@ def _flat(batch: Batch, schema: pa.Schema) -> pa.Table:
         "position": [record.position for record in records],
         "warmup": [record.key.round < 1 for record in records],
         "status": [record.status.value for record in records],
+        "recorded": [record.key.target in recorded for record in records],
     }
     columns = {}
     for field in schema:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import RUN
+from nephoscope.core.model import RECORDED
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -114,6 +115,7 @@ class RunManifest:
     plan, settings, specs, targets: as values of JSON, converted by whoever needs them, because a
     store of thousands of runs is listed without. created_at, started_at, finished_at: seconds since
     the epoch. budget_s, spent_s: seconds of measuring. lost: target -> why it was given up.
+    controller: load of the process that ended the run, `ControllerLoad.summary`.
     journal: bytes and digest when the run ended. lab_made: name of the lab that this run made and
     has not removed. merged_from: the stores from which the run was copied, oldest first, each with
     the digest of what was measured. rented: target -> the machine that was rented for it, as its
@@ -143,6 +145,7 @@ class RunManifest:
     margin: float | None = _key(lambda value: is_number(value) and 0 < value <= 1, default=None)
     budget_s: float | None = _key(_maybe(is_number), default=None)
     spent_s: float | None = _key(_maybe(is_number), default=None)
+    controller: Mapping[str, float] = _key(_mapping_of(is_number), default_factory=dict)
     fingerprints: Mapping[str, Mapping[str, Any]] = _key(
         _mapping_of(_is_mapping), default_factory=dict
     )
@@ -175,6 +178,12 @@ class RunManifest:
     def target_names(self) -> tuple[str, ...]:
         """Returns the names of the targets, in the plan's order."""
         return tuple(str(target["name"]) for target in self.targets)
+
+    @property
+    def recorded_targets(self) -> tuple[str, ...]:
+        """Returns the names of the targets that answered from a recording: what they state is no
+        new measurement."""
+        return tuple(str(target["name"]) for target in self.targets if target["kind"] == RECORDED)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from nephoscope import __version__
 from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, Catalog
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import (
+    ReplayedRun,
     StoreError,
     UnknownName,
     UnreadableRun,
@@ -210,9 +211,15 @@ class Store(StoreFolder):
             pass
         return sentences
 
-    def each(self, damaged: Callable[[str], object]) -> Iterator[StoredRun]:
-        """Yields the readable runs, oldest first; `damaged` gets a sentence for each other one."""
-        return self._readable(self.ids(), damaged)
+    def each(
+        self, damaged: Callable[[str], object], *, replays: bool = True
+    ) -> Iterator[StoredRun]:
+        """Yields the readable runs, oldest first; `damaged` gets a sentence for each other one.
+
+        replays: False leaves out runs that answered from a recording: they are no measurements.
+        """
+        runs = self._readable(self.ids(), damaged)
+        return (run for run in runs if replays or not run.manifest.recorded_targets)
 
     def _readable(
         self, ids: Iterable[str], damaged: Callable[[str], object]
@@ -227,9 +234,14 @@ class Store(StoreFolder):
                 yield run
 
     def open(self, name: str) -> StoredRun:
-        """The run that `find` returns; StoreError when its manifest cannot be read."""
+        """The run that `find` returns; StoreError when its manifest cannot be read.
+
+        Warns where it is a replay of a recording.
+        """
         run = self.find(name)
-        _ = run.manifest
+        if run.manifest.recorded_targets:
+            sentence = f"Run {run.id} is a replay of a recording: no new measurement."
+            warnings.warn(sentence, ReplayedRun, stacklevel=2)
         return run
 
     def open_or_none(self, run_id: str) -> StoredRun | None:

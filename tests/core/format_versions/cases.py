@@ -35,6 +35,7 @@ DOWN_CONVERTED = frozenset(
         "accelerators",
         "announcement",
         "probe-protocol",
+        "recording",
         "plan",
         "topology",
         "scenario",
@@ -222,6 +223,23 @@ def _raise_market(folder: Path) -> None:
     pq.write_table(table.replace_schema_metadata({b"nephoscope": later}), path)
 
 
+def _make_recording(folder: Path) -> None:
+    copy_store(folder, f"runs/{RUN}")
+    words = ("--format", "recording", "--output", folder / "r.jsonl", "--store", folder)
+    assert "Written" in printed("export", RUN, *words)
+    (folder / "p.yaml").write_text(
+        f"name: x\ntargets: [{{kind: recorded, name: old, file: {folder / 'r.jsonl'}}}]\n"
+        "benchmarks: [{benchmark: sim.queue}]\n"
+    )
+
+
+def _raise_recording(folder: Path) -> None:
+    path = folder / "r.jsonl"
+    head, rest = path.read_text().split("\n", 1)
+    later = {"recording": formats.RECORDING.version + 1, "nephoscope": WRITER}
+    path.write_text(json.dumps({**json.loads(head), **later}) + "\n" + rest)
+
+
 STORED: Mapping[str, Case] = {
     "run": Case(
         copy_runs,
@@ -270,6 +288,12 @@ STORED: Mapping[str, Case] = {
         lambda folder: printed("sla", "verify", folder / "evidence.zip"),
         _raise_bundle,
         "evidence.zip is intact",
+    ),
+    "recording": Case(
+        _make_recording,
+        lambda folder: printed("run", folder / "p.yaml", "--dry-run", "--store", folder),
+        _raise_recording,
+        "its targets measure nothing",
     ),
 }
 

@@ -50,6 +50,7 @@ WRITERS = {
     "store/export.py": "document",
     "store/market/catalogue.py": "market",
     "features/market/prices.py": "market",
+    "store/recording.py": "recording",
     "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
     "measure/runs/concurrent_runs.py": "announcement",

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,19 @@ def test_a_missing_bound_has_no_sample_and_histograms_add_up(log: EventLog) -> N
     assert histogram.counts[-1] == 3, "a timeout is above every bound"  # type: ignore[union-attr]
     at = histogram.bounds.index(1e6)  # type: ignore[union-attr]
     assert sum(histogram.counts[: at + 1]) == 30, "a bound is in its bucket"  # type: ignore[union-attr]
+
+
+def test_results_of_a_replay_have_a_label_of_their_own(log: EventLog) -> None:
+    metrics = Metrics("web")
+    metrics.add(replace(repetition(), recorded=frozenset({"db"})), log.state)
+    points = {
+        point.labels["target"]: point.labels
+        for family in metrics.families(log.state, NEXT_S)
+        for point in family.points
+        if family.name in ("nephoscope_estimate", "nephoscope_observations")
+    }
+    assert points["db"]["recorded"] == "true"
+    assert "recorded" not in points[KEY[2]]
 
 
 def test_an_edited_plan_forgets_the_figures_of_the_old_one(log: EventLog) -> None:

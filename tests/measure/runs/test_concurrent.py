@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unmerged import unmerge
 
+from nephoscope.core.errors import TargetError
 from nephoscope.core.model import Setting, TrialStatus
 from nephoscope.measure import plans, runs
+from nephoscope.measure.plans.model import MOST_AT_ONCE
 from nephoscope.measure.runs.concurrency import run_on_free_machines
 from nephoscope.measure.runs.schedule.groups import Group
-from nephoscope.store import Store
+from nephoscope.store import Store, StoredRun
 
-from .factory import Fakes, good
+from .factory import Fakes, FakeTarget, good
 
 
 def plan_of(**more: Any) -> plans.Plan:
@@ -128,7 +131,7 @@ def test_nothing_overtakes_what_waits_for_the_same_machine() -> None:
     needs = {0: {"x"}, 1: {"x", "y"}, 2: {"y"}}
     asyncio.run(
         run_on_free_machines(
-            groups("x", "xy", "y"), execute, lambda g: frozenset(needs[g.setting.index])
+            groups("x", "xy", "y"), execute, lambda g: frozenset(needs[g.setting.index]), 9
         )
     )
     assert order == [0, 1, 2]
@@ -149,7 +152,9 @@ def test_a_failure_ends_the_others_and_is_raised() -> None:
         return True
 
     with pytest.raises(ValueError, match="x"):
-        asyncio.run(run_on_free_machines(groups("x", "y"), execute, lambda g: frozenset(g.targets)))
+        asyncio.run(
+            run_on_free_machines(groups("x", "y"), execute, lambda g: frozenset(g.targets), 9)
+        )
     assert ended == ["y"]
 
 
@@ -162,7 +167,94 @@ def test_when_the_budget_ends_no_further_group_begins() -> None:
         return group.setting.index != 0
 
     goes_on = asyncio.run(
-        run_on_free_machines(groups("x", "y", "x"), execute, lambda g: frozenset(g.targets))
+        run_on_free_machines(groups("x", "y", "x"), execute, lambda g: frozenset(g.targets), 9)
     )
     assert not goes_on
     assert begun == [0, 1]
+
+
+def test_no_more_trials_run_at_once_than_the_plan_allows(tmp_path: Path) -> None:
+    names = [f"t{number}" for number in range(12)]
+    plan = plan_of(
+        max_concurrent=4,
+        repeat={"min": 2, "max": 2},
+        targets=[{"name": name, "kind": "ssh", "address": name} for name in names],
+        benchmarks=[{"benchmark": "null"}],
+    )
+    fakes = Watching(machines={name: name for name in names})
+    run = runs.execute(plan, Store(tmp_path), targets=fakes.make)
+    assert most_at_once(fakes.log) == 4
+    assert len(run.records()) == 24
+    assert (plan.most_at_once, plan_of(concurrent=False).most_at_once) == (4, 1)
+    assert plan_of().most_at_once == MOST_AT_ONCE
+
+
+def test_a_slow_store_holds_the_targets_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has answered and is not stored is never more than runs at once."""
+    names = [f"t{number}" for number in range(12)]
+    answered = stored = most = 0
+
+    def answer(*_: Any) -> Any:
+        nonlocal answered, most
+        answered += 1
+        most = max(most, answered - stored)
+        return good()
+
+    store = StoredRun.append_together
+
+    def slowly(run: StoredRun, trials: Any) -> None:
+        nonlocal stored
+        time.sleep(0.005)  # five times as long as an answer takes
+        store(run, trials)
+        stored += len(trials)
+
+    monkeypatch.setattr(StoredRun, "append_together", slowly)
+    plan = plan_of(
+        max_concurrent=3,
+        repeat={"min": 4, "max": 4},
+        targets=[{"name": name, "kind": "ssh", "address": name} for name in names],
+        benchmarks=[{"benchmark": "null"}],
+    )
+    fakes = Fakes(answer, takes_s=0.001, machines={name: name for name in names})
+    runs.execute(plan, Store(tmp_path), targets=fakes.make)
+    assert stored == 48
+    assert 1 <= most <= 3
+
+
+def test_targets_are_opened_side_by_side_and_their_fingerprints_stored_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"t{number}" for number in range(8)]
+    opening = most = writes = 0
+
+    async def open_slowly(target: FakeTarget, timeout_s: float = 30.0) -> Any:
+        nonlocal opening, most
+        opening += 1
+        most = max(most, opening)
+        await asyncio.sleep(0.005)
+        opening -= 1
+        return {"identity": {"machine_id_hash": target.name}}
+
+    update = StoredRun.update
+
+    def counted(run: StoredRun, **changes: Any) -> None:
+        nonlocal writes
+        writes += "fingerprints" in changes
+        update(run, **changes)
+
+    monkeypatch.setattr(FakeTarget, "open", open_slowly)
+    monkeypatch.setattr(StoredRun, "update", counted)
+    targets = [{"name": name, "kind": "ssh", "address": name} for name in names]
+    run = runs.execute(plan_of(targets=targets), Store(tmp_path), targets=Fakes().make)
+    assert (most, writes) == (8, 1)
+    assert set(run.manifest.fingerprints) == set(names)
+
+
+def test_targets_that_cannot_be_opened_are_counted_in_one_sentence(tmp_path: Path) -> None:
+    names = [f"t{number}" for number in range(8)]
+    targets = [{"name": name, "kind": "ssh", "address": name} for name in names]
+    fakes = Fakes(gone={name: range(1, 9) for name in names[:5]})
+    with pytest.raises(TargetError, match=r"^5 of 8 targets cannot be opened: .* And 2 more\."):
+        runs.execute(plan_of(targets=targets), Store(tmp_path), targets=fakes.make)

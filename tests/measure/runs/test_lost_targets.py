@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 from nephoscope.core.errors import TargetError
 from nephoscope.core.model import TrialStatus
 from nephoscope.measure import plans, runs
+from nephoscope.measure.runs.trials import target_pool
 from nephoscope.measure.targets.kinds.record import TargetRecord
 from nephoscope.store import Store, StoredRun
 
-from .factory import Fakes, good
+from .factory import Fakes, FakeTarget, good
 
 ROUNDS = 6
 
@@ -178,3 +180,41 @@ def test_without_any_target_a_patient_run_fails_with_every_reason(tmp_path: Path
     fakes = Fakes(gone={"b": range(1, 100)})
     with pytest.raises(TargetError, match=r"It rests.; b cannot be reached"):
         runs.execute(plan_of(), Store(tmp_path), targets=fakes.make, absent={"a": "It rests."})
+
+
+@pytest.mark.parametrize("concurrent", [True, False])
+def test_a_lost_target_that_is_tried_again_holds_no_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrent: bool
+) -> None:
+    """It answers again when the other one has measured all of its rounds, and not before."""
+    monkeypatch.setattr(target_pool, "RETRY_WAIT_S", 0.01)
+    openings = answers = 0
+    over = asyncio.Event()
+    dying = dies("b", range(2, 3))
+
+    def answer(name: str, params: Any, call: int) -> Any:
+        nonlocal answers
+        answers += name == "a"
+        if answers == 2 * ROUNDS:
+            over.set()
+        return dying(name, params, call)
+
+    opened = FakeTarget.open
+
+    async def open_late(target: FakeTarget, timeout_s: float = 30.0) -> Any:
+        nonlocal openings
+        openings += target.name == "b"
+        if openings == 2 and target.name == "b":
+            async with asyncio.timeout(20):
+                await over.wait()
+        return await opened(target, timeout_s)
+
+    monkeypatch.setattr(FakeTarget, "open", open_late)
+    targets = [
+        {"name": "a", "kind": "ssh", "address": "a"},
+        {"name": "b", "kind": "ssh", "address": "b"},
+    ]
+    fakes = Fakes(answer, machines={"a": "1", "b": "2"})
+    run = execute(tmp_path, fakes, plan_of(targets=targets, concurrent=concurrent))
+    assert valid(run, "a") == valid(run, "b") == 2 * ROUNDS
+    assert run.manifest.lost == {}

@@ -166,6 +166,17 @@ def _in_words(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in labels.items())
 
 
+def _names(targets: Sequence[str]) -> str:
+    """Returns names of targets; of many the first, and how many more."""
+    more = len(targets) - _NAMES_SHOWN
+    if more < 2:
+        return ", ".join(targets)
+    return f"{', '.join(targets[:_NAMES_SHOWN])} and {more} others"
+
+
+_NAMES_SHOWN = 4
+
+
 def _table(rows: Sequence[StoredRunRow]) -> str:
     head = ["RUN", "STATE", "TRIALS", "TIME", "TARGETS"]
     cells = [
@@ -174,7 +185,7 @@ def _table(rows: Sequence[StoredRunRow]) -> str:
             row.state,
             str(row.trials),
             "" if row.spent_s is None else units.format_duration(row.spent_s),
-            ", ".join(row.targets),
+            _names(row.targets),
         ]
         for row in rows
     ]

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 ROUNDS_SHOWN = 3
 ROWS_SHOWN = 40
-"""Lines of a table of settings or of a round on the terminal; --json has them all."""
+"""Lines of a table, or settings of a round, on the terminal; --json has them all."""
+NAMES_SHOWN = 8
+"""Targets that a cell names."""
 
 
 def of_plan(plan: Plan, store: Store, *, as_json: bool) -> int:
@@ -189,7 +191,7 @@ def _text(
     parts.append(_schedule(plan, settings))
     parts.append(_cost(plan, estimate))
     rows = [[effect.kind, effect.what, effect.why] for effect in effects]
-    parts.append("Touched:\n" + output.table(["what", "which", "why"], rows))
+    parts.append("Touched:\n" + _shortened(["what", "which", "why"], rows))
     return "\n\n".join(parts)
 
 
@@ -203,7 +205,23 @@ def _targets(plan: Plan) -> str:
         ]
         for target in plan.targets
     ]
-    return output.table(["target", "kind", "roles", "per hour"], rows)
+    return _shortened(["target", "kind", "roles", "per hour"], rows)
+
+
+def _shortened(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
+) -> str:
+    """Returns a table of the first rows, and how many more there are."""
+    left = f"\n… and {len(rows) - ROWS_SHOWN} more (--json)" if len(rows) > ROWS_SHOWN else ""
+    return f"{output.table(head, rows[:ROWS_SHOWN], right=right)}{left}"
+
+
+def _named(names: Sequence[str], between: str = ", ") -> str:
+    """Returns names; of many the first, and how many more."""
+    more = len(names) - NAMES_SHOWN
+    if more < 2:
+        return between.join(names)
+    return f"{between.join(names[:NAMES_SHOWN])}{between}{more} others"
 
 
 def _settings(settings: Sequence[Setting], estimate: RunEstimate) -> str:
@@ -217,9 +235,8 @@ def _settings(settings: Sequence[Setting], estimate: RunEstimate) -> str:
         ]
         for setting in settings
     ]
-    left = f"\n… and {len(rows) - ROWS_SHOWN} more (--json)" if len(rows) > ROWS_SHOWN else ""
     head = ["no", "benchmark", "factors", "on", "per trial"]
-    return f"Settings:\n{output.table(head, rows[:ROWS_SHOWN], right=(0, 4))}{left}"
+    return f"Settings:\n{_shortened(head, rows, (0, 4))}"
 
 
 def _levels(factors: Mapping[str, Any]) -> str:
@@ -227,7 +244,7 @@ def _levels(factors: Mapping[str, Any]) -> str:
 
 
 def _who(setting: Setting) -> str:
-    names = (" + " if setting.together else ", ").join(setting.targets)
+    names = _named(setting.targets, " + " if setting.together else ", ")
     if setting.client:
         return f"{setting.client} -> {names}"
     if setting.peer == SELF:
@@ -276,7 +293,7 @@ def _range(least: object, most: object) -> str:
 
 def _without_price(plan: Plan) -> str:
     names = [target.name for target in plan.targets if not target.is_priced]
-    return f"; without {', '.join(names)}, which no `per_hour` is given for" if names else ""
+    return f"; without {_named(names)}, which no `per_hour` is given for" if names else ""
 
 
 def _cost(plan: Plan, estimate: RunEstimate) -> str:

@@ -167,7 +167,7 @@ def targets(texts: Sequence[str]) -> list[Target]:
     two targets."""
     from nephoscope.measure.targets.kinds import parse
 
-    records = [parse(text) for text in texts]
+    records = [record for text in texts for record in parse(text).each()]
     names = [record.name for record in records]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:

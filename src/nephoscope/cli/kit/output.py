@@ -16,7 +16,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from nephoscope.core.errors import UnpublishedRun, UnreadableRun, UsageError, as_defect
+from nephoscope.core.errors import (
+    ReplayedRun,
+    UnpublishedRun,
+    UnreadableRun,
+    UsageError,
+    as_defect,
+)
 from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.core.reading.printable import escaped, printable
 
@@ -152,11 +158,17 @@ def warn(sentence: str) -> None:
 
 @contextlib.contextmanager
 def unreadable_runs_named() -> Iterator[None]:
-    """While it is open, the first runs that are left out are named on stderr, each once."""
+    """While it is open, the first runs that are left out, and all that are replays, are named on
+    stderr, each once."""
     named: list[str] = []
+    replays: list[str] = []
 
-    def show(message: Warning | str, *_: object, **__: object) -> None:
-        if str(message) in named:
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if str(message) in named or str(message) in replays:
+            return
+        if category is ReplayedRun:
+            replays.append(str(message))
+            warn(str(message))
             return
         named.append(str(message))
         if len(named) <= _UNREADABLE_NAMED:
@@ -167,6 +179,7 @@ def unreadable_runs_named() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("always", UnreadableRun)
         warnings.simplefilter("always", UnpublishedRun)
+        warnings.simplefilter("always", ReplayedRun)
         warnings.showwarning = show
         yield
 

@@ -16,6 +16,9 @@ from nephoscope.store import StoredRun
 LINE_EVERY_S = 10.0
 """Interval of lines in a log or a pipe, where they only show that the run goes on."""
 
+TARGETS_NAMED = 4
+"""Targets that are named while they measure at one time; more are counted."""
+
 _WORTH_TELLING = frozenset({"refused", "no_valid"})
 
 
@@ -69,11 +72,11 @@ class ProgressDisplay(Observer):
         """Shows what is being measured now, on which target where there are several, and what is
         left."""
         self._running[key.target] = (key, setting)
-        text = _now(self._running, key)
         if self._live is not None:
-            self._live.update(text, status)
+            self._live.update(_now(self._running, key), status)
         elif self._now() - self._last_line >= LINE_EVERY_S:
             self._last_line = self._now()
+            text = _now(self._running, key)
             self.say("; ".join(filter(None, (remaining.left(status), f"{text}: {done(status)}"))))
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
@@ -109,6 +112,9 @@ def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str
     """Returns what is measured: one trial, or one on each of several targets."""
     if len(running) == 1:
         return f"{_stage(last)}, {_what(running[last.target][1])}"
+    if len(running) > TARGETS_NAMED:
+        benchmarks = ", ".join(sorted({setting.benchmark for _, setting in running.values()}))
+        return f"{_stage(last)}, {benchmarks} on {len(running)} targets"
     parts = [f"{target}: {_what(setting)}" for target, (_, setting) in sorted(running.items())]
     return f"{_stage(last)}, {'; '.join(parts)}"
 

@@ -89,7 +89,7 @@ def advise(args: _AdviseArguments) -> int:
     elif args.line is not None:
         telemetry = observe.of_command(args.line, args.time_s)
     advice = result.advise(application, telemetry)
-    runs = [*Store(args.store).each(output.warn)]
+    runs = [*Store(args.store).each(output.warn, replays=False)]
     if runs or args.back_test:
         stored = stored_values.read(runs, args.grouping)
         predicted = forecast.forecast(

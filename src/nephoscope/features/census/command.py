@@ -134,7 +134,7 @@ def stored_runs(
 
     What was read of a run is forgotten when the next one is asked for.
     """
-    chosen = map(store.open, names) if names else store.each(output.warn)
+    chosen = map(store.open, names) if names else store.each(output.warn, replays=False)
     end = None if last is None else last + timedelta(days=1).total_seconds()
     for stored in chosen:
         at = float(stored.manifest.started_at or 0)

@@ -155,7 +155,7 @@ def run(spec: CensusSpec, store: Store, cpus: dict[str, int], *, fresh: bool = F
 def _chosen(spec: CensusSpec, store: Store, planned: set[str], fresh: bool) -> Campaign:
     """Returns the last census of the same command if it is unfinished, else a new one."""
     campaigns: dict[int, Campaign] = {}
-    for stored in store.each(output.warn):
+    for stored in store.each(output.warn, replays=False):
         name = stored.labels.get(LABEL, "")
         digest, _, number = name.partition("-")
         if digest == spec.digest and number.isdigit():

@@ -15,6 +15,7 @@ from nephoscope.features.comparison.effort import effort, repeats_effort
 from nephoscope.features.comparison.history import LineHistory, machine_of
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons, Ignored
 from nephoscope.features.comparison.settings import measured_otherwise, settings_of
+from nephoscope.report import wording
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 
@@ -151,7 +152,7 @@ def _one_target(side: Side, result: RunResult) -> str:
         return _check_target(side, known)
     if len(known) != 1:
         raise UsageError(
-            f"Run {side[0]} has {len(known)} targets ({', '.join(known)}).",
+            f"Run {side[0]} has {len(known)} targets ({wording.named(known)}).",
             "Select one as RUN:TARGET.",
         )
     return known[0]

@@ -21,7 +21,8 @@ from nephoscope.core.errors import UsageError
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
 
-FORMATS = ("csv", "jsonl", "parquet")
+RECORDING = "recording"
+FORMATS = ("csv", "jsonl", "parquet", RECORDING)
 EARLIER_FORMATS = ("json",)
 """Accepted and not shown: scripts use it for jsonl."""
 
@@ -32,7 +33,8 @@ class _ExportArguments:
     file_format: str = options.option(
         "--format",
         click.Choice((*FORMATS, *EARLIER_FORMATS)),
-        "Format of the output; jsonl is one JSON object per line.",
+        "Format of the output; jsonl is one JSON object per line, recording what targets of kind "
+        "recorded answer.",
         metavar=f"[{'|'.join(FORMATS)}]",
         default="csv",
     )
@@ -61,7 +63,7 @@ class _ExportArguments:
 
 @command()
 def export(args: _ExportArguments) -> None:
-    """Export the samples of runs as CSV, JSON lines or Parquet.
+    """Export samples as CSV, JSON lines, Parquet or recording.
 
     RUN is a run id, a unique prefix of one, or `latest`. With --dataset, writes a folder that can
     be published: samples, a table of the trials of each benchmark, runs and metrics, described in
@@ -85,6 +87,9 @@ def export(args: _ExportArguments) -> None:
         raise UsageError(
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
         )
+    if args.file_format == RECORDING:
+        _record(stored, args.to)
+        return
     with using(args.engine, str(runs.path)) as engine:
         if args.to is not None:
             exporting.write(stored, args.file_format, args.to, engine)
@@ -95,6 +100,18 @@ def export(args: _ExportArguments) -> None:
         sys.stdout.buffer.flush()
 
 
+def _record(stored: Sequence[StoredRun], to: Path | None) -> None:
+    """Writes a recording of a run. Raises UsageError."""
+    from nephoscope.store import recording
+
+    if len(stored) != 1:
+        raise UsageError("A recording is of one run.", "Name one RUN.")
+    if to is None:
+        raise UsageError("A recording is a file of its own.", "Add --output FILE.")
+    recording.write(stored[0], to)
+    output.log(f"Written: {to}")
+
+
 def _write_dataset(
     args: _ExportArguments, folder: Path, runs: Sequence[StoredRun], store: str
 ) -> None:
@@ -103,8 +120,11 @@ def _write_dataset(
     from nephoscope.features.datasets.metadata import About
     from nephoscope.store.engines import using
 
-    if args.to is not None:
-        raise UsageError("--dataset and --output exclude each other.", "Use one of them.")
+    if args.to is not None or args.file_format == RECORDING:
+        raise UsageError(
+            "--dataset is a folder of tables, and takes neither --output nor --format recording.",
+            "Omit the one or the other.",
+        )
     about = About(
         name=folder.name,
         title=args.title or folder.name,

@@ -97,6 +97,7 @@ def history(args: _HistoryArguments) -> int:
         raise UsageError("--against and --budget are for a repetition.", "Add --confirm RUN.")
     if args.window_s and args.confirm:
         raise UsageError("--confirm repeats a run, and a window has several.", "Omit --window.")
+    from nephoscope.core.model import RECORDED
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history import series
     from nephoscope.features.history.result import HistorySettings
@@ -121,6 +122,7 @@ def history(args: _HistoryArguments) -> int:
         targets=args.filters.targets,
         benchmarks=args.filters.benchmarks,
         confidence=args.confidence,
+        replays=RECORDED in wanted.labels,
     )
     if args.confirm:
         repetition = _repeated(

@@ -12,7 +12,7 @@ from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import StoreError, UnknownName
-from nephoscope.core.model import INTERNAL, Better, Estimate, Shape, factors_key, stated
+from nephoscope.core.model import INTERNAL, RECORDED, Better, Estimate, Shape, factors_key, stated
 from nephoscope.core.naming import line_name
 from nephoscope.features.compaction.reading import REPETITION as REPETITION
 from nephoscope.features.compaction.summarise import MACHINE, estimate_of, summary_of
@@ -81,11 +81,13 @@ def read(
     confidence: float = 0.95,
     repetitions: bool = False,
     window_s: float | None = None,
+    replays: bool = False,
 ) -> tuple[list[Series], list[str]]:
     """Returns the series of a metric, and a sentence for each run that is left out.
 
     metric: as in results, such as `latency_p99_ns`; any percentile of a histogram. targets,
-    benchmarks: only these, all when empty. repetitions: runs labelled so too. window_s: a point is
+    benchmarks: only these, all when empty. repetitions: runs labelled so too. replays: runs that
+    answered from a recording too. window_s: a point is
     all runs of so many seconds, whose trials are merged; None for a point per run. Raises
     UnknownName where no run has the metric.
     """
@@ -94,6 +96,10 @@ def read(
     notes = []
     for run in runs:
         if not repetitions and REPETITION in run.labels:
+            continue
+        if RECORDED in run.labels and not replays:
+            name = run.run if isinstance(run, RunMeasurements) else run.id
+            notes.append(f"Run {name} is left out: it is a replay of a recording.")
             continue
         try:
             measurements = run if isinstance(run, RunMeasurements) else summary_of(run)

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from nephoscope.core.errors import NephoscopeError
+from nephoscope.core.model import RECORDED
 from nephoscope.features.watch.events import EventLog, State
 from nephoscope.features.watch.repetition import Distribution, WatchRepetition
 
@@ -134,11 +135,16 @@ class Metrics:
         ]
         return [family for family in [*families, *self._results(own)] if family.points]
 
+    def _labels(self, own: Labels, of_line: Labels) -> Labels:
+        """Returns the labels of a result; one of a replay has a label of its own."""
+        is_replay = self._newest is not None and of_line["target"] in self._newest.recorded
+        return {**own, **of_line, **({RECORDED: "true"} if is_replay else {})}
+
     def _results(self, own: Labels) -> list[Family]:
         points: dict[str, list[MetricPoint]] = {"": [], "_low": [], "_high": [], "_repetitions": []}
         keys = ("benchmark", "metric", "target", "factors", "unit")
         for key, estimate in (self._newest.estimates if self._newest else {}).items():
-            labels = {**own, **dict(zip(keys, (*key, estimate.unit), strict=True))}
+            labels = self._labels(own, dict(zip(keys, (*key, estimate.unit), strict=True)))
             values = (estimate.value, estimate.low, estimate.high, estimate.n)
             for name, value in zip(points, values, strict=True):
                 if value is not None:  # an interval that does not exist has no sample
@@ -151,7 +157,7 @@ class Metrics:
         }
         histograms = [
             HistogramPoint(
-                {**own, **dict(zip(keys, key, strict=True))},
+                self._labels(own, dict(zip(keys, key, strict=True))),
                 buckets.bounds,
                 tuple(buckets.counts.tolist()),
                 buckets.total,

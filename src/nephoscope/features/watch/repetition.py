@@ -39,13 +39,17 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class WatchRepetition:
-    """A repetition that was measured. lost: target -> why it was not. estimates: of its run."""
+    """A repetition that was measured. lost: target -> why it was not. estimates: of its run.
+
+    recorded: the targets that answered from a recording and measured nothing.
+    """
 
     run: str
     verdict: str
     lost: Mapping[str, str] = field(default_factory=dict)
     estimates: Mapping[LineKey, Estimate] = field(default_factory=dict)
     distributions: tuple[Distribution, ...] = ()
+    recorded: frozenset[str] = frozenset()
 
 
 Created = Callable[[str], None]
@@ -94,7 +98,9 @@ def _repetition(run: StoredRun, result: RunResult) -> WatchRepetition:
         if key[:2] in units
     )
     lost = {str(name): str(why) for name, why in run.manifest.lost.items()}
-    return WatchRepetition(run.id, _verdict(result), lost, estimates, distributions)
+    recorded = frozenset(run.manifest.recorded_targets)
+    verdict = " ".join(filter(None, (result.run.recorded, _verdict(result))))
+    return WatchRepetition(run.id, verdict, lost, estimates, distributions, recorded)
 
 
 def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:

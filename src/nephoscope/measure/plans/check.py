@@ -39,6 +39,10 @@ def checked(plan: Plan, catalog: Catalog, place: Place = nowhere) -> Plan:
         with errors.of_part():
             _check_repeat(context, index)
     with errors.of_part():
+        _check_concurrency(context)
+    with errors.of_part():
+        _check_collectors(context)
+    with errors.of_part():
         _check_nest(context)
     with errors.of_part():
         _check_money(context)
@@ -114,12 +118,43 @@ def _check_until(context: PlanContext) -> None:
 
 
 def _check_names(context: PlanContext) -> None:
-    targets = context.plan.targets
-    for index, target in enumerate(targets):
-        if any(earlier.name == target.name for earlier in targets[:index]):
+    earlier: set[str] = set()
+    for index, target in enumerate(context.plan.targets):
+        if target.name in earlier:
             message = f"two targets are named '{target.name}'."
             hint = "Give each target its own name."
             raise context.error(("targets", index, "name"), message, hint)
+        earlier.add(target.name)
+
+
+def _check_concurrency(context: PlanContext) -> None:
+    plan = context.plan
+    if plan.max_concurrent is not None and not plan.concurrent:
+        raise context.error(
+            ("max_concurrent",),
+            "trials run one after the other, so that `max_concurrent` has no effect.",
+            "Add `concurrent: true`, or drop it.",
+        )
+
+
+def _check_collectors(context: PlanContext) -> None:
+    targets = {target.name: target for target in context.plan.targets}
+    for index, target in enumerate(context.plan.targets):
+        name = target.collected_by
+        if not name:
+            continue
+        loc: Loc = ("targets", index, "via")
+        collector = targets.get(name)
+        if collector is None:
+            message = f"there is no target '{name}'{did_you_mean(name, targets)}."
+            raise context.error(loc, message, "Name an ssh target of this plan.")
+        if collector.kind != target.kind or collector.collected_by or name == target.name:
+            raise context.error(
+                loc,
+                f"'{name}' cannot collect for '{target.name}': a collector is another ssh target "
+                "that the controller itself reaches.",
+                "Name one without `via`.",
+            )
 
 
 def _check_nest(context: PlanContext) -> None:

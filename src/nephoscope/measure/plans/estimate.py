@@ -281,7 +281,7 @@ def _side_by_side(
             runs_on = targets[setting.client_of(name)].traits().machine
             machine = runs_on if plan.concurrent else ""
             busy[machine] = busy.get(machine, 0.0) + seconds
-    return max(busy.values(), default=0.0)
+    return max((sum(busy.values()) / plan.most_at_once, *busy.values()), default=0.0)
 
 
 def _boots_s(plan: Plan, settings: Sequence[Setting]) -> float:

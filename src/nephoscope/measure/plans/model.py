@@ -13,7 +13,9 @@ from nephoscope.measure.targets.kinds import AnyTarget
 from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
-Invalidity = Literal["throttled", "swapped", "clock_step", "load_identity", "late_sends"]
+Invalidity = Literal[
+    "throttled", "swapped", "clock_step", "load_identity", "late_sends", "controller_busy"
+]
 """Reasons for which a trial is not counted; a plan may accept each of them."""
 
 Names = Annotated[
@@ -47,6 +49,10 @@ def _written(pattern: str, what: str, example: str) -> BeforeValidator:
 Rounds = Annotated[Count, Field(ge=1, le=limits.ROUNDS)]
 UpTo1000 = Annotated[Count, Field(ge=1, le=1000)]
 
+
+MOST_AT_ONCE = 64
+"""Trials on distinct machines that run at one time unless the plan says otherwise: each holds a
+connection, and what it printed until it is stored."""
 
 ROUNDS_TO_DECIDE = 1000
 """Most rounds of a comparison that goes on until it is decided, unless the plan says otherwise."""
@@ -380,6 +386,11 @@ class Plan(Record):
         description="Trials on distinct machines may run at the same time. Hosts of one lab, and "
         "two names of one machine, are never distinct.",
     )
+    max_concurrent: Annotated[Count, Field(ge=1, le=limits.TARGETS)] | None = Field(
+        default=None,
+        description="Most trials at one time where `concurrent` is true [default: 64]. Lower it "
+        "where trials are excluded because the controller was busy.",
+    )
     accept: tuple[Invalidity, ...] = Field(
         default=(),
         description="Reasons that do not make a trial invalid here. Accept 'throttled' where the "
@@ -391,13 +402,24 @@ class Plan(Record):
     @classmethod
     def _each_machine(cls, targets: tuple[TargetRecord, ...]) -> tuple[TargetRecord, ...]:
         """Returns one record for each machine: an entry may stand for several."""
-        return tuple(machine for target in targets for machine in target.each())
+        every = tuple(machine for target in targets for machine in target.each())
+        if len(every) > limits.TARGETS:
+            raise ValueError(
+                f"these are {len(every)} targets, and a plan has at most {limits.TARGETS}. Lower "
+                "a `count`, or make two plans"
+            )
+        return every
 
     @property
     def simulated(self) -> bool:
         """Returns whether nothing is measured: trials disturb nobody, and their order is of no
         account."""
         return all(target.traits().simulated for target in self.targets)
+
+    @property
+    def most_at_once(self) -> int:
+        """Returns how many trials run at one time at most."""
+        return (self.max_concurrent or MOST_AT_ONCE) if self.concurrent else 1
 
     def repeat_of(self, entry: int) -> Repeat:
         """The repetition rule of one entry of `benchmarks`: the plan's, changed by the entry's.

@@ -30,6 +30,7 @@ from nephoscope.measure.runs.schedule.run_schedule import (
     RunSchedule,
     Trials,
 )
+from nephoscope.measure.runs.trials.controller_load import ControllerLoad
 from nephoscope.measure.runs.trials.opened_targets import OpenedTargets
 from nephoscope.measure.runs.trials.target_pool import Factory, TargetPool
 from nephoscope.measure.runs.trials.trial import Stage
@@ -68,19 +69,26 @@ class RunExecution:
             trait_set.machine == CONTROLLER and not trait_set.simulated for trait_set in traits
         )
         self._other_runs = ConcurrentRuns(
-            run.id, frozenset(trait_set.machine for trait_set in traits if not trait_set.simulated)
+            run.id,
+            frozenset(
+                trait_set.machine
+                for trait_set in traits
+                if not (trait_set.simulated or trait_set.is_recorded)
+            ),
         )
         self._environment = environment_of(plan, run, self.recorder.say)
+        self._most_at_once = plan.most_at_once
         self._pool = TargetPool(
             plan,
             factory,
             self._environment,
-            OpenedTargets(run, plan, every, catalog).add,
+            OpenedTargets(run, plan, every, catalog),
             preflight.tools(every, catalog),
             preflight.servers(every, catalog),
             absent,
         )
-        stage = Stage(plan, catalog, self._pool, self._environment, seed)
+        self._controller = ControllerLoad()
+        stage = Stage(plan, catalog, self._pool, self._environment, self._controller, seed)
         self._runner = TrialRunner(stage, self._progress, self.recorder, stored)
 
     def begin(self, resumed: bool) -> None:
@@ -98,17 +106,24 @@ class RunExecution:
         limit_s: seconds after which the trial that is measured then is given up, and the run ends
         with those before it; None for no limit.
         """
-        async with self._limited(limit_s), self._standing(), self._pool.open():
+        async with (
+            self._limited(limit_s),
+            self._controller.sampled(),
+            self._standing(),
+            self._pool.open(),
+        ):
             for step in self._schedule.steps():
                 match step:
                     case RoundBegins():
                         await self._begin_round(step.number)
                     case Trials(works, Order.ONE_BY_ONE):
+                        await self._await_lost(works)
                         for work in works:
                             if not await self._runner.run(work) and not step.is_boot:
                                 self._progress.end_by_budget()
                                 break
                     case Trials(works, order):
+                        await self._await_lost(works)
                         if not await self._run_side_by_side(works, order):
                             self._progress.end_by_budget()
                     case RoundEnded():
@@ -136,10 +151,18 @@ class RunExecution:
         finally:
             await uncancelled(self._environment.down())
 
+    async def _await_lost(self, works: Sequence[Work]) -> None:
+        """Where nothing but lost targets is left to be measured, waits until they were tried
+        again."""
+        if works and all(self._pool.missing(work.group.needs, work.round) for work in works):
+            await self._pool.await_retries()
+
     async def _run_side_by_side(self, works: Sequence[Work], order: Order) -> bool:
         if order is Order.ON_FREE_CPUS:
             return await concurrency.run_in_parallel(works, self._runner.run, self._cpus)
-        return await concurrency.run_on_free_machines(works, self._runner.run, self._machines)
+        return await concurrency.run_on_free_machines(
+            works, self._runner.run, self._machines, self._most_at_once
+        )
 
     def _machines(self, work: Work) -> frozenset[str]:
         needed = self._pool.machines(work.group.needs)
@@ -165,4 +188,4 @@ class RunExecution:
 
     def finish(self) -> None:
         """The run is measured; see `Recorder.finish`."""
-        self.recorder.finish(self._pool.abandoned, self._runner.failure)
+        self.recorder.finish(self._pool.abandoned, self._runner.failure, self._controller.summary())

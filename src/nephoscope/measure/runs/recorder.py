@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from nephoscope import __version__
@@ -108,8 +109,15 @@ class Recorder:
         with contextlib.suppress(Exception):  # a full disk must not hide the reason for the end
             self.note("session_ended", why=why)
 
-    def finish(self, lost: Mapping[str, str], failure: BenchmarkFailed | None) -> None:
+    def finish(
+        self,
+        lost: Mapping[str, str],
+        failure: BenchmarkFailed | None,
+        controller: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         """Every trial is there: the outcomes go into the manifest, and the run is measured.
+
+        controller: its own load, see `ControllerLoad.summary`.
 
         lost: targets that were given up, and why. failure: the last one of a trial, whose words are
         those of the BenchmarkFailed that is raised when not one trial counts.
@@ -121,6 +129,7 @@ class Recorder:
             refused=refused,
             lost=dict(lost),
             spent_s=round(self._progress.spent_s, 3),
+            controller=dict(controller),
         )
         self.note("session_ended", why="measured")
         if self.valid:
@@ -136,9 +145,15 @@ class Recorder:
         )
 
     def _status(self) -> Status:
-        known, ended = self._progress, len(self._progress.outcomes())
-        left = known.time_left()
-        return Status(self.trials, known.alternatives, ended, known.spent_s, self._budget_s, left)
+        known = self._progress
+        return Status(
+            self.trials,
+            known.alternatives,
+            known.ended,
+            known.spent_s,
+            self._budget_s,
+            known.time_left(),
+        )
 
 
 def _ended(record: TrialRecord) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from nephoscope import __version__
 from nephoscope import catalog as catalogue
 from nephoscope.catalog import Catalog
 from nephoscope.core.errors import Interrupted, NephoscopeError
-from nephoscope.core.model import Setting
+from nephoscope.core.model import RECORDED, Setting
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs import volume_specs
@@ -56,6 +56,7 @@ def execute(
     given up stand in the manifest under `lost`; what the others measured is there.
     """
     catalog = catalogue.load()
+    labels = {**_own_labels(plan), **(labels or {})}
     settings = plans.expand(plan, catalog)
     cells.check(plan, settings)
     volume_specs.check(plan, settings)
@@ -104,6 +105,14 @@ def _removing_if_refused(run: StoredRun, store: Store, resumed: bool) -> Iterato
         if not resumed and (refused or not records):
             store.discard(run)
         raise
+
+
+def _own_labels(plan: Plan) -> dict[str, str]:
+    """Returns the label that tells a replay from a measurement wherever runs are listed."""
+    recorded = sum(target.traits().is_recorded for target in plan.targets)
+    if not recorded:
+        return {}
+    return {RECORDED: "all" if recorded == len(plan.targets) else "some"}
 
 
 def _choose(

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nephoscope.core import units
+from nephoscope.core.grouping import group_by
 from nephoscope.core.model import RunResult
 from nephoscope.report import figures, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Item, Section, Sentence, items
 from nephoscope.report.columns import estimate, number, table, text
-from nephoscope.results.counters import TrialCounters
-from nephoscope.results.execution import PHASES, ExecutionSummary, LoadUse, PhaseTime, Skew
+from nephoscope.results.counters import CounterLine, TrialCounters
+from nephoscope.results.execution import (
+    PHASES,
+    ControllerSummary,
+    ExecutionSummary,
+    LoadUse,
+    PhaseTime,
+    Skew,
+)
 
 _MEANINGS = {
     "prepare": "set conditions, run hooks",
@@ -43,8 +53,40 @@ def build(result: RunResult) -> Section | None:
         blocks.append(_skew(execution.skew))
     if execution.loads:
         blocks += _loads(result, execution.loads)
+    if execution.controller is not None:
+        blocks.append(Sentence(_controller(execution.controller)))
     blocks += _counters(result)
     return Section("phases", "Execution", tuple(blocks)) if blocks else None
+
+
+def _controller(load: ControllerSummary) -> str:
+    """Returns a sentence on the controller's own load."""
+    cpu = units.format_duration(load.cpu_s)
+    each = units.format_value(load.cpu_s * 1e9 / load.trials, "ns") if load.trials else "none"
+    share = "" if load.overhead_ratio is None else f", {load.overhead_ratio:.2%} of their time"
+    memory = units.format_value(load.peak_memory_bytes, "bytes")
+    late = units.format_value(load.late_ns, "ns")
+    return (
+        f"The controller used {cpu} of CPU time for {wording.plural(load.trials, 'trial')} ({each} "
+        f"each{share}) and at most {memory} of memory; it answered nothing for at most {late}."
+    )
+
+
+MAX_TARGETS = 8
+"""Targets whose counters are listed one by one; of more, the middle and the worst."""
+
+
+def _widest(lines: Sequence[CounterLine]) -> list[CounterLine]:
+    """Returns one line for each counter: the median of all targets, and the largest with its
+    target."""
+    out = []
+    for own in group_by(lines, lambda line: line.counter).values():
+        worst = max(own, key=lambda line: line.maximum or 0.0)
+        middle = statistics.median(line.median for line in own if line.median is not None)
+        name = f"{worst.name} (maximum on {worst.target})"
+        n = sum(line.n for line in own)
+        out.append(replace(worst, name=name, median=middle, n=n))
+    return out
 
 
 def _counters(result: RunResult) -> list[Block]:
@@ -54,7 +96,9 @@ def _counters(result: RunResult) -> list[Block]:
     visible = [line for line in lines if line.median is not None and line.maximum is not None]
     if not visible:
         return []
-    several = len({line.target for line in lines}) > 1
+    targets = len({line.target for line in lines})
+    several = 1 < targets <= MAX_TARGETS
+    visible = _widest(visible) if targets > MAX_TARGETS else visible
     rows = table(
         visible,
         text("counter", lambda row: f"{row.target}: {row.name}" if several else row.name),

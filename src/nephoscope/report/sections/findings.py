@@ -28,10 +28,14 @@ def merged(result: RunResult) -> list[Finding]:
     targets = selection.target_names(result)
     if len(targets) < 2:
         return list(result.findings)
+    known = set(targets)
+    with_colon = [target for target in targets if ": " in target]
     groups: dict[Finding, list[str]] = {}
     for finding in result.findings:
+        first = finding.sentence.partition(": ")[0]
+        candidates = [first] if first in known else with_colon
         name = next(
-            (target for target in targets if finding.sentence.startswith(f"{target}: ")), ""
+            (target for target in candidates if finding.sentence.startswith(f"{target}: ")), ""
         )
         sentence = finding.sentence.removeprefix(f"{name}: ") if name else finding.sentence
         groups.setdefault(replace(finding, sentence=sentence), []).append(name)

@@ -58,6 +58,8 @@ class Progress:
         self.spent_s = 0.0
         self._left: tuple[TimeLeft, float] | None = None
         self._reported: set[Pair] = set()
+        self.ended = 0
+        """Alternatives that had ended when the last round did: it is asked for at every trial."""
         self._block: frozenset[int] = frozenset()
         self._block_ends = 0
 
@@ -279,6 +281,7 @@ class Progress:
             if alternative.outcome is not None and alternative.pair not in self._reported:
                 self._reported.add(alternative.pair)
                 ended.append(alternative.outcome)
+        self.ended = len(self._reported)
         return ended
 
     def _decide(self) -> None:

@@ -21,14 +21,14 @@ class OpenedTargets:
         self, run: StoredRun, plan: Plan, settings: Sequence[Setting], catalog: Catalog
     ) -> None:
         self._run, self._settings, self._catalog = run, settings, catalog
+        self._unstored: dict[str, Mapping[str, Any]] = {}
         # A machine that was made for the experiment may be another one after each boot.
         self._provisioned = {target.name for target in plan.targets if target.traits().provisioned}
 
     def add(self, name: str, fingerprint: Mapping[str, Any]) -> None:
         """Takes in a target. TargetError where its trials would be no repetitions of earlier
         ones."""
-        fingerprints = self._run.manifest.fingerprints
-        known = fingerprints.get(name, {})
+        known = self._unstored.get(name) or self._run.manifest.fingerprints.get(name, {})
         before, now = machine_id(known), machine_id(fingerprint)
         if before and now and before != now and name not in self._provisioned:
             raise TargetError(
@@ -37,9 +37,16 @@ class OpenedTargets:
                 "Go on there, or begin a new run here with --fresh.",
             )
         self._check_directory(name, known.get(DIRECTORY), fingerprint.get(DIRECTORY))
-        if name not in fingerprints:
-            self._run.update(fingerprints={**fingerprints, name: dict(fingerprint)})
+        if not known:
+            self._unstored[name] = dict(fingerprint)
         self._run.event({"event": "target_opened", "target": name})
+
+    def store(self) -> None:
+        """Stores the fingerprints taken in so far: at once, because each time the whole manifest is
+        written."""
+        unstored, self._unstored = self._unstored, {}
+        if unstored:
+            self._run.update(fingerprints={**self._run.manifest.fingerprints, **unstored})
 
     def _check_directory(self, name: str, before: str | None, now: str | None) -> None:
         """TargetError where relative paths of the plan would now mean other files than before."""

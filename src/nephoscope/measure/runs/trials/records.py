@@ -14,6 +14,7 @@ from nephoscope.core.shared_load import UNTIL_FAILURE
 from nephoscope.measure.runs.schedule.alternatives import LOST
 from nephoscope.measure.runs.schedule.groups import Group, Work
 from nephoscope.measure.runs.trials import validity
+from nephoscope.measure.runs.trials.controller_load import ControllerUse
 from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed
 from nephoscope.measure.runs.trials.target_pool import TargetLost
 from nephoscope.measure.runs.trials.validity import Reason
@@ -39,10 +40,12 @@ def make_records(
     position: int,
     spent_s: float,
     attempt: int = 1,
+    is_here: bool = False,
 ) -> list[StoredTrial]:
     """A record for each target of the group; of trials that do not count, with the reasons.
 
-    accept: target -> codes of reasons that do not make its trial invalid. position: of the first
+    accept: target -> codes of reasons that do not make its trial invalid. is_here: whether a
+    program of it runs on the controller's machine. position: of the first
     trial. spent_s: of the budget, for the whole group.
     """
     group, names = work.group, work.group.targets
@@ -54,7 +57,7 @@ def make_records(
     stored = []
     for number, name in enumerate(names):
         trial = measured.trials.get(name)
-        verdict = _verdict(group, measured, spec, accept, name, failed)
+        verdict = _verdict(group, measured, spec, accept, name, failed, is_here)
         own = failed.get(name)
         done = trial.done if trial is not None else None
         record = TrialRecord(
@@ -124,6 +127,7 @@ def _verdict(
     accept: Mapping[str, Sequence[str]],
     name: str,
     failed: Mapping[str, PhaseFailed],
+    is_here: bool,
 ) -> _Verdict:
     """Judges one target's trial."""
     broken = [Reason(*cause) for cause in measured.broken]
@@ -136,7 +140,7 @@ def _verdict(
         )
     if trial is None or trial.done is None:
         return _Verdict(TrialStatus.FAILED, broken, measured.failure_name)
-    reasons, accepted = _reasons(group, measured, spec, accept, name)
+    reasons, accepted = _reasons(group, measured, spec, accept, name, is_here)
     reasons += broken
     # What was to be measured together was not, when one of them failed.
     reasons += [
@@ -154,6 +158,7 @@ def _reasons(
     spec: BenchmarkSpec,
     accept: Mapping[str, Sequence[str]],
     name: str,
+    is_here: bool,
 ) -> tuple[list[Reason], list[Reason]]:
     """Returns why a target's trial does not count, and what would be a reason and is accepted."""
     done = measured.trials[name].done
@@ -168,6 +173,10 @@ def _reasons(
         ]
         own = validity.reasons_of_server(_counters(group, name, None, measured))
         judged += [(reason, accept.get(name, ())) for reason in own]
+    busy = validity.reasons_of_controller(
+        measured.controller if is_here else None, measured.announced_late_ns
+    )
+    judged += [(reason, accept.get(name, ())) for reason in busy]
     return (
         [reason for reason, codes in judged if reason.code not in codes],
         [reason for reason, codes in judged if reason.code in codes],
@@ -189,13 +198,15 @@ def _counters(
     done: of the client. With a client elsewhere the target's own are those of its server, and the
     client's stand beside them.
     """
+    own = measured.controller.counters() if done and measured.controller else {}
     if not group.setting.client:
-        return done.counters if done else {}
+        return {**done.counters, **own} if done else {}
     served = measured.served.get(name)
     client = done.counters if done else {}
     return {
         **(served.counters if served else {}),
         **{f"{OF_CLIENT}{key}": client[key] for key in CLIENT_COUNTERS if key in client},
+        **own,
     }
 
 
@@ -216,7 +227,8 @@ class GroupResult:
     sentence. auxiliary, documents: of loads and hooks, by the target whose trial keeps them.
     served: target -> the last line of the server of its trial.
     loads, timeline, skew_ns: as in TrialRecord. notes: for every trial of the group. lost: the
-    target that did not answer any more.
+    target that did not answer any more. controller: its load meanwhile; None where it is not known.
+    announced_late_ns: by how much the sides were told of their common start after it.
     """
 
     trials: dict[str, TargetTrial] = field(default_factory=dict)
@@ -232,6 +244,8 @@ class GroupResult:
     started_at: float = 0.0
     elapsed_ns: int = 0
     lost: TargetLost | None = None
+    controller: ControllerUse | None = None
+    announced_late_ns: int = 0
 
     @property
     def failure_name(self) -> str:

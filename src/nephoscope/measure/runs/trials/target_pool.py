@@ -19,11 +19,13 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
+from nephoscope.core.grouping import group_by
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Invalidity
+from nephoscope.measure.runs import concurrency
 from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.targets.kinds.record import CONTROLLER
 from nephoscope.measure.targets.kinds.record import TargetRecord as Wanted
@@ -39,6 +41,16 @@ GIVEN_UP_AFTER = 3
 _OPENING = -(2**31)
 """Stands for a round before all others."""
 
+OPENED_AT_ONCE = 32
+"""Targets that are opened at one time: each login takes CPU time here."""
+
+RETRY_WAIT_S = 0.5
+"""Time for which a round waits for lost targets that are tried again. A machine that is back
+answers sooner; one that is away would hold up every round for the whole time limit."""
+
+FAILURES_NAMED = 3
+"""Targets named in the sentence on those that cannot be opened."""
+
 PAUSE_S = 2.0
 """Waited before the second try of the only target, twice as long before the third."""
 
@@ -51,9 +63,20 @@ class TargetLost(TargetError):
         self.name = name
 
 
+class Opened(Protocol):
+    """Takes in the fingerprints of targets that were opened."""
+
+    def add(self, name: str, fingerprint: Mapping[str, Any]) -> None:
+        """Takes in one. TargetError where it is another machine than before."""
+
+    def store(self) -> None:
+        """Stores those that were taken in."""
+
+
 @dataclass(slots=True)
 class _PooledTarget:
     wanted: Wanted
+    machine: str
     target: Target | None = None
     identity: str = ""
     has_quota: bool = False
@@ -76,7 +99,7 @@ class TargetPool:
         plan: Plan,
         factory: Factory,
         environment: Environment,
-        opened: Callable[[str, Mapping[str, Any]], None],
+        opened: Opened,
         tools: Mapping[str, Collection[str]] = MappingProxyType({}),
         servers: Mapping[str, Collection[str]] = MappingProxyType({}),
         absent: Mapping[str, str] | None = None,
@@ -87,7 +110,16 @@ class TargetPool:
         self._tools = tools
         self._servers = servers
         self._reported: set[str] = set()
-        self._all = {wanted.name: _PooledTarget(wanted) for wanted in plan.targets}
+        self._all = {
+            wanted.name: _PooledTarget(wanted, wanted.traits().machine) for wanted in plan.targets
+        }
+        self._collected = group_by(
+            [wanted.name for wanted in plan.targets if wanted.collected_by],
+            lambda name: self._all[name].wanted.collected_by,
+        )
+        self._own_identities: set[str] = set()
+        """Of the machine that the controller runs on; a new boot may show another one."""
+        self._retries: dict[str, asyncio.Task[None]] = {}
         self._patient = absent is not None
         for name, sentence in (absent or {}).items():
             self._all[name].is_abandoned = True
@@ -100,21 +132,36 @@ class TargetPool:
         TargetError or Lacking when one fails, or, for a patient pool, when none can be opened.
         """
         try:
-            for name, pooled in self._all.items():
-                if pooled.is_abandoned:
-                    continue
-                try:
-                    await self._open(name)
-                except (TargetError, Lacking) as error:
-                    if not self._patient:
-                        raise
-                    self.lose(TargetLost(name, error), _OPENING)
-            if not any(pooled.target for pooled in self._all.values()):
-                raise TargetError("; ".join(s.sentence for s in self._all.values()))
+            await self._open_all()
             yield
         finally:
-            for pooled in self._all.values():
-                await _closed(pooled)
+            await self._end_retries()
+            await asyncio.gather(*map(_closed, self._all.values()))
+
+    async def _open_all(self) -> None:
+        failures: list[NephoscopeError] = []
+
+        async def open_one(name: str) -> bool:
+            try:
+                await self._open(name)
+            except (TargetError, Lacking) as error:
+                failures.append(error)
+                if self._patient:
+                    self.lose(TargetLost(name, error), _OPENING)
+            return True
+
+        names = [name for name, pooled in self._all.items() if not pooled.is_abandoned]
+        collected = [name for name in names if self._all[name].wanted.collected_by]
+        direct = [name for name in names if not self._all[name].wanted.collected_by]
+        for group in (direct, collected):  # collectors before those that they collect for
+            await concurrency.run_on_free_machines(
+                group, open_one, lambda name: frozenset({self._all[name].machine}), OPENED_AT_ONCE
+            )
+        self._opened.store()
+        if failures and not self._patient:
+            raise _of_several(failures, len(names))
+        if not any(pooled.target for pooled in self._all.values()):
+            raise TargetError("; ".join(s.sentence for s in self._all.values()))
 
     async def reopen(self, hosts: Iterable[str]) -> None:
         """After these hosts of the lab were made anew: what ran on them is gone."""
@@ -124,6 +171,7 @@ class TargetPool:
                 with self.blamed(name):
                     await _closed(pooled)
                     await self._open(name)
+                self._opened.store()
 
     def __getitem__(self, name: str) -> Target:
         """The open target. TargetLost while it does not answer."""
@@ -145,8 +193,13 @@ class TargetPool:
         return ("throttled",) if self._all[name].has_quota else ()
 
     def machines(self, names: Iterable[str]) -> frozenset[str]:
-        """The machines on which these targets are; two names may be one machine."""
-        return frozenset(self._machine(self._all[name]) for name in names)
+        """The machines that these targets need; two names may be one machine.
+
+        A collector also needs those that it collects for: what it forwards is load on it.
+        """
+        every = [*names]
+        collected = [neighbour for name in every for neighbour in self._collected.get(name, ())]
+        return frozenset(self._machine(self._all[name]) for name in (*every, *collected))
 
     @contextlib.contextmanager
     def blamed(self, name: str) -> Iterator[None]:
@@ -181,15 +234,39 @@ class TargetPool:
         for name, pooled in self._all.items():
             if pooled.struck_in is None or pooled.is_abandoned or pooled.struck_in == round:
                 continue
-            await _closed(pooled)
-            try:
-                await self._open(name)
-                pooled.struck_in = None
-            except (TargetError, Lacking) as error:
-                self.lose(TargetLost(name, error), round)
+            if name not in self._retries:
+                self._retries[name] = asyncio.ensure_future(self._retry(name, round))
+        await self.await_retries(RETRY_WAIT_S)
         ended = [name for name in self.abandoned if name not in self._reported]
         self._reported.update(ended)
         return ended
+
+    async def await_retries(self, limit_s: float | None = None) -> None:
+        """Waits until those lost targets that are tried again answered or did not; at most so
+        long."""
+        if not self._retries:
+            return
+        done, _ = await asyncio.wait(self._retries.values(), timeout=limit_s)
+        self._retries = {name: task for name, task in self._retries.items() if task not in done}
+        for task in done:
+            task.result()
+        self._opened.store()
+
+    async def _retry(self, name: str, round: int) -> None:
+        """Opens a lost target again, while the others are measured."""
+        pooled = self._all[name]
+        await _closed(pooled)
+        try:
+            await self._open(name)
+            pooled.struck_in = None
+        except (TargetError, Lacking) as error:
+            self.lose(TargetLost(name, error), round)
+
+    async def _end_retries(self) -> None:
+        retries, self._retries = [*self._retries.values()], {}
+        for task in retries:
+            task.cancel()
+        await asyncio.gather(*retries, return_exceptions=True)
 
     def missing(self, names: Iterable[str], round: int) -> TargetLost | None:
         """The first of these targets that cannot be used in this round; None when all can."""
@@ -212,32 +289,41 @@ class TargetPool:
     async def _open(self, name: str) -> None:
         pooled = self._all[name]
         placed = self._environment.placed(pooled.wanted)
-        target = self._factory(placed)
-        pooled.target = target
+        if placed.collected_by:
+            target = placed.make_through(self[placed.collected_by])
+        else:
+            target = self._factory(placed)
         try:
             fingerprint = await target.open()
             for benchmark in self._tools.get(name, ()):
                 await target.tool(benchmark)
             for benchmark in self._servers.get(name, ()):
                 await target.require_server(benchmark)
+            self._opened.add(name, fingerprint)
         except BaseException:
-            pooled.target = None
             await target.close()
             raise
+        pooled.target = target
         pooled.identity = machine_id(fingerprint)
+        if pooled.machine == CONTROLLER and pooled.identity:
+            self._own_identities.add(pooled.identity)
         pooled.has_quota = bool(facts.number(fingerprint, "limits.cpu_quota_cpus"))
-        self._opened(name, fingerprint)
 
     def _machine(self, pooled: _PooledTarget) -> str:
-        machine, identity = pooled.wanted.traits().machine, pooled.identity
-        if machine == CONTROLLER or not identity:
-            return machine
-        here = {
-            pooled.identity
-            for pooled in self._all.values()
-            if pooled.wanted.traits().machine == CONTROLLER
-        }
-        return CONTROLLER if identity in here else identity
+        if pooled.machine == CONTROLLER or not pooled.identity:
+            return pooled.machine
+        return CONTROLLER if pooled.identity in self._own_identities else pooled.identity
+
+
+def _of_several(failures: Sequence[NephoscopeError], total: int) -> NephoscopeError:
+    """Returns the error of targets that cannot be opened: the only one, or one that counts them."""
+    if len(failures) == 1:
+        return failures[0]
+    words = " ".join(failure.message for failure in failures[:FAILURES_NAMED])
+    more = f" And {len(failures) - FAILURES_NAMED} more." if len(failures) > FAILURES_NAMED else ""
+    return TargetError(
+        f"{len(failures)} of {total} targets cannot be opened: {words}{more}", failures[0].hint
+    )
 
 
 def machine_id(fingerprint: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from nephoscope.measure.runs.environment import Environment
 from nephoscope.measure.runs.schedule.cells import BOOT_S, PLATFORM
 from nephoscope.measure.runs.schedule.groups import Group
 from nephoscope.measure.runs.trials import timing
+from nephoscope.measure.runs.trials.controller_load import ControllerLoad
 from nephoscope.measure.runs.trials.loads import Load
 from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed, Timeline
 from nephoscope.measure.runs.trials.records import GroupResult
@@ -50,6 +51,7 @@ class Stage:
     catalog: Catalog
     pool: TargetPool
     environment: Environment
+    controller: ControllerLoad
     seed: int = 0
 
 
@@ -134,6 +136,8 @@ class GroupTrial:
             sides = [self._clients[name] for name in self._group.targets]
             with self._stage.pool.blamed(sides[0].target):
                 begun_ns = await session.go(sides)
+            if len(sides) > 1:
+                self.result.announced_late_ns = max(0, time.time_ns() - begun_ns)
             results = await together(*map(self._outcome, sides))
         self.result.trials = {
             name: self._with_ends(name, trial)
@@ -147,6 +151,10 @@ class GroupTrial:
         ended_ns = time.time_ns()
         self.result.elapsed_ns = ended_ns - begun_ns
         self._window = timing.window_of(self._clients, self.result.trials, begun_ns, ended_ns)
+        # A recording answers sooner than the trial that it recorded.
+        end_ns = min(self._window.end_ns, ended_ns)
+        self.result.controller = self._stage.controller.over(self._window.start_ns, end_ns)
+        self._stage.controller.add_trials(len(sides), len(sides) * self.result.elapsed_ns)
         for name, after in (await self._process_times()).items():
             if name in self._before:
                 programs = busy_programs(self._before[name], after)
@@ -176,7 +184,7 @@ class GroupTrial:
         readings = {}
         for name in self._group.targets:
             traits = self._stage.pool.wanted(name).traits()
-            if traits.simulated or traits.provisioned:
+            if traits.simulated or traits.provisioned or traits.is_recorded:
                 continue
             reading = await self._blaming(name, self._stage.pool[name].process_times())
             if reading is not None:

@@ -17,6 +17,7 @@ from nephoscope.measure.runs.trials.phases import Phase
 from nephoscope.measure.runs.trials.records import GroupResult, make_records
 from nephoscope.measure.runs.trials.restores import RestoreTrial
 from nephoscope.measure.runs.trials.trial import GroupTrial, Stage
+from nephoscope.measure.targets.kinds.record import CONTROLLER
 
 _LEAST_TIMEOUT_S = 1.0
 
@@ -119,10 +120,23 @@ class TrialRunner:
         position = max(0, work.round) if self._stage.plan.simulated else self._position
         spec = self._stage.catalog.benchmark(work.group.setting.benchmark)
         trials = make_records(
-            work, measured, spec, accept, position=position, spent_s=self._spend(), attempt=attempt
+            work,
+            measured,
+            spec,
+            accept,
+            position=position,
+            spent_s=self._spend(),
+            attempt=attempt,
+            is_here=self._is_here(work.group),
         )
         self._recorder.keep(trials)
         self._position += len(trials)
+
+    def _is_here(self, group: Group) -> bool:
+        """Returns whether a program of a trial runs on the controller's machine."""
+        pool = self._stage.pool
+        real = [name for name in group.needs if not pool.wanted(name).traits().simulated]
+        return CONTROLLER in pool.machines(real)
 
     def _spend(self) -> float:
         """Seconds since the last trial ended: each belongs to one trial, however many run."""

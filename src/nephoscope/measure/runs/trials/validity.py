@@ -14,6 +14,7 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core import units
 from nephoscope.core.model import Sample
 from nephoscope.measure.runs.schedule.headline import histogram_median
+from nephoscope.measure.runs.trials.controller_load import ControllerUse
 from nephoscope.stats import facts
 
 CLOCK_STEP_NS = 1e6
@@ -35,6 +36,11 @@ one in a thousand. From two on, a trial counts as behind its schedule."""
 LATE_EFFECT_RATIO = 0.01
 """Where the times from due and from sending are both known, late sends invalidate a trial only if
 they move the median of the former by more than this: a few late datagrams do not."""
+
+
+CONTROLLER_BUSY = "controller_busy"
+CONTROLLER_SHARE = 0.05
+"""Of the CPU time available to it: what else runs there may take as much from what is measured."""
 
 
 class Reason(NamedTuple):
@@ -66,6 +72,27 @@ def reasons(
 def reasons_of_server(counters: Mapping[str, Any]) -> list[Reason]:
     """Returns the reasons why what served a trial does not count. counters: its own counters."""
     return [reason for reason in (_throttled(counters), _swapped(counters)) if reason is not None]
+
+
+def reasons_of_controller(use: ControllerUse | None, announced_late_ns: int) -> list[Reason]:
+    """Returns the reasons why the controller's own load makes a trial not count.
+
+    use: its load during the trial where both share a machine; None elsewhere, and where it is not
+    known. announced_late_ns: as of `GroupResult`.
+    """
+    out = []
+    if use is not None and use.share > CONTROLLER_SHARE:
+        allowed = units.format_value(CONTROLLER_SHARE, "ratio")
+        out.append(
+            f"the controller used {units.format_value(use.share, 'ratio')} of the CPU time "
+            f"available here during the trial ({allowed} is allowed)"
+        )
+    if announced_late_ns:
+        out.append(
+            f"the controller announced the common start "
+            f"{units.format_value(announced_late_ns, 'ns')} after it"
+        )
+    return [Reason(CONTROLLER_BUSY, sentence) for sentence in out]
 
 
 def _clock_step(counters: Mapping[str, Any], elapsed_ns: int) -> Reason | None:

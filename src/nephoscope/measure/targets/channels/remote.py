@@ -54,9 +54,15 @@ class RemoteProgram:
     """
 
     def __init__(
-        self, where: str, session: Session, end_there: EndThere, on_end: Callable[[], None]
+        self,
+        where: str,
+        session: Session,
+        end_there: EndThere,
+        on_end: Callable[[], None],
+        lost_code: int | None = None,
     ) -> None:
         self.pid = 0
+        self._lost_code = lost_code
         self._where = where
         self._session = session
         self._end_there = end_there
@@ -74,11 +80,12 @@ class RemoteProgram:
         end_there: EndThere,
         on_end: Callable[[], None],
         refused: Callable[[str], TargetError],
+        lost_code: int | None = None,
     ) -> Self:
         """Waits until the shell of a new session is about to become the program: until the line
         with `mark` and its process id. `refused` makes the error, of the last words, when that
-        does not come."""
-        program = cls(where, session, end_there, on_end)
+        does not come. lost_code: exit code of a program in between whose connection was lost."""
+        program = cls(where, session, end_there, on_end, lost_code)
         try:
             await program._skip_noise(mark.encode(), refused)
         except BaseException:
@@ -134,6 +141,8 @@ class RemoteProgram:
             if not why:
                 raise connection_lost(self._where)
             code = _KILLED
+        if code == self._lost_code and not why:
+            raise connection_lost(self._where)
         return Ended(code, stdout, self._last_words(), why)
 
     async def end(self) -> None:

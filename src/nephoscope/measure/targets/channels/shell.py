@@ -58,6 +58,11 @@ class ShellChannel(ABC):
     async def _hang_up(self) -> None:
         """Undoes `_reach`. May be called twice."""
 
+    @property
+    def folder(self) -> str:
+        """Returns the cache folder there; empty before it is open."""
+        return self._folder
+
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`; keeps a connection that is still good."""
         if self._supervisor is not None and not self._supervisor.ended():

@@ -19,6 +19,7 @@ from nephoscope.measure.targets.kinds.lab import LabRecord
 from nephoscope.measure.targets.kinds.local import LocalRecord
 from nephoscope.measure.targets.kinds.pod import PodRecord
 from nephoscope.measure.targets.kinds.record import TargetRecord
+from nephoscope.measure.targets.kinds.recorded import RecordedRecord
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 from nephoscope.measure.targets.kinds.service import ServiceRecord
 from nephoscope.measure.targets.kinds.sim import SimRecord
@@ -33,6 +34,7 @@ KINDS: dict[str, type[TargetRecord]] = {
     "sim": SimRecord,
     "rented": RentedRecord,
     "service": ServiceRecord,
+    "recorded": RecordedRecord,
 }
 """Word of a kind -> its record; in the order of lists and pages."""
 

@@ -56,6 +56,8 @@ class Traits:
     """Several targets of one experiment may be this very place, as neighbours of one another."""
     is_service: bool = False
     """No program runs on it: a client measures it from outside."""
+    is_recorded: bool = False
+    """A recording answers: nothing is measured, and its results say so."""
     closed_network: str = ""
     """Why nothing from another network reaches it."""
 
@@ -113,6 +115,10 @@ class TargetRecord(Record):
     def make(self) -> Target:
         """Returns the target itself, not yet open. Raises UsageError."""
 
+    def make_through(self, collector: Target) -> Target:
+        """Returns the target itself, which is reached through another one that is open."""
+        raise NotImplementedError(f"a target of kind {self.kind} has no collector")
+
     @abstractmethod
     def side_effects(self, lab: str) -> Iterator[SideEffect]:
         """Yields the side effects of a run on it. lab: name of the plan's own lab."""
@@ -139,6 +145,11 @@ class TargetRecord(Record):
     def boots_as(self) -> str:
         """The name under which what it stands on makes it anew; empty where nothing can."""
         return self.topology_host
+
+    @property
+    def collected_by(self) -> str:
+        """The name of the target that starts its programs; empty where the controller does."""
+        return ""
 
     @property
     def is_rented(self) -> bool:
@@ -176,6 +187,18 @@ def why_unreachable(client: TargetRecord, server: TargetRecord) -> str:
         return ""
     closed = sender.closed_network or receiver.closed_network
     return closed or f"the server would listen on {receiver.listens_on}"
+
+
+NAME_CHARACTERS = 40
+"""Characters of a target's name, as `NAME` has it."""
+
+
+def refuse_long_names(name: str, last: str) -> None:
+    """Raises ValueError where a name with the last of its numbers is too long for a target."""
+    if len(f"{name}-{last}") > NAME_CHARACTERS:
+        raise ValueError(
+            f"'{name}-{last}' is longer than {NAME_CHARACTERS} characters. Give it a shorter name"
+        )
 
 
 def as_name(text: str) -> str:

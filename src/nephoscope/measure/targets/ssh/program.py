@@ -24,15 +24,20 @@ async def start_program(
     command: Sequence[str],
     end_there: EndThere,
     on_end: Callable[[], None],
+    *,
+    forward: Callable[[str], str] = lambda line: line,
+    refused: Callable[[str], TargetError] | None = None,
+    lost_code: int | None = None,
 ) -> RemoteProgram:
     """Starts a program and waits until the shell there is about to become it.
 
-    on_end: called once, when the session is over. Raises TargetError.
+    on_end: called once, when the session is over. forward: makes the command line that has another
+    machine run one. refused, lost_code: as of `RemoteProgram.start`. Raises TargetError.
     """
     mark = f"nephoscope-{secrets.token_hex(8)}"
     try:
         process = await connection.create_process(
-            command_line(command, mark),
+            forward(command_line(command, mark)),
             encoding=None,
             stdin=asyncssh.PIPE,
             request_pty=False,
@@ -53,7 +58,10 @@ async def start_program(
             "Log in with `ssh` and run `echo ok`; nephoscope needs a shell that can do that.",
         )
 
-    return await RemoteProgram.start(where, _SshSession(process), mark, end_there, on_end, silent)
+    session = _SshSession(process)
+    return await RemoteProgram.start(
+        where, session, mark, end_there, on_end, refused or silent, lost_code
+    )
 
 
 class _SshSession:

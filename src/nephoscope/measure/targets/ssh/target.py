@@ -13,6 +13,7 @@ from nephoscope.measure.targets.channels.channel import connection_lost
 from nephoscope.measure.targets.channels.remote import RemoteProgram
 from nephoscope.measure.targets.channels.shell import ShellChannel
 from nephoscope.measure.targets.probe.target import Target
+from nephoscope.measure.targets.ssh.collected import Collector
 from nephoscope.measure.targets.ssh.connection import Reached, hang_up, reach
 from nephoscope.measure.targets.ssh.host_keys import fingerprint
 from nephoscope.measure.targets.ssh.program import SessionRefused, start_program
@@ -27,7 +28,13 @@ class SshTarget(Target):
     ) -> None:
         self._ssh = SshChannel(name, route, directory)
         self._inner_network = inner_network
+        self._collector = Collector(name, route)
         super().__init__(name, self._ssh)
+
+    def collector(self) -> Collector:
+        """Returns it as a collector, while it is open."""
+        self._collector.folder = self._ssh.folder
+        return self._collector
 
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
         """See `Target.endpoint`: its own address, and that under which it is reached from here;
