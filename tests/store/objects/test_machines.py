@@ -11,6 +11,7 @@ from tests.store.factory import SPEC, filled, record, samples
 from nephoscope.core.errors import StoreError, UnpublishedRun
 from nephoscope.features.compaction.compact import Policy, compact
 from nephoscope.store import FINISHED, Store, StoredRun, day_files
+from nephoscope.store.objects import days, object_index, opening
 from nephoscope.store.objects.address import folder_of
 
 from .conftest import ADDRESS, Machine
@@ -202,3 +203,13 @@ def test_a_folder_of_a_mirror_is_the_store(machine: Machine) -> None:
     machine("b")
     assert Store(folder_of(ADDRESS)).open(run.id).id == run.id
     assert Store(folder_of(Path(ADDRESS))).address == ADDRESS
+
+
+def test_equal_content_that_is_written_again_has_another_tag(machine: Machine) -> None:
+    """Google's tags are digests, and its versions are not: the earlier tag would hide the later."""
+    mirror = opening.mirror_of(machine("a").path)
+    assert mirror is not None
+    first = days._write(mirror, {}, "")
+    assert days._write(mirror, {}, first) != first
+    head = object_index._Head()
+    assert head.content() != head.content()

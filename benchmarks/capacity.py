@@ -1,0 +1,230 @@
+"""Costs of storing and analysing samples by their number: a power law, checked at a larger store.
+
+usage: capacity.py [--samples N...] [--rounds N...] [--check N] [--engine URL...]
+                   [--objects ADDRESS] [--folder DIR] [-o FILE]
+
+Makes stores of `engines.py` with another seed in each round. Measures the bytes of trials and of
+day files, the CPU time of storing, compacting and of p50 and p99 with intervals of every series,
+and the largest memory of a process. CPU time is fitted without that of an almost empty store. The
+exponent comes from a regression of logarithms, its interval from Student's t; the store of --check
+is compared with the prediction interval of the fit. --engine asks further engines once a size,
+--objects a copy of the store on object storage. `tools/capacity_page.py` makes a page of the
+result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import engines
+import numpy as np
+from scipy.stats import t as student
+
+from nephoscope import __version__
+
+CONFIDENCE = 0.95
+HERE = "local:1"
+EMPTY_SAMPLES = 1000
+"""Samples of a store that costs nothing but the start of the program."""
+QUANTITIES = {
+    "trial_bytes": "bytes",
+    "day_bytes": "bytes",
+    "store_cpu_s": "s",
+    "compact_cpu_s": "s",
+    "ask_trials_cpu_s": "s",
+    "ask_days_cpu_s": "s",
+}
+"""Name of a quantity that is fitted -> its unit."""
+
+
+def measured(samples: int, seed: int, folder: Path, urls: Sequence[str]) -> dict[str, Any]:
+    """Returns the costs of one store, and the answers of engines about it."""
+    with tempfile.TemporaryDirectory(prefix="nephoscope-capacity-", dir=folder) as made:
+        store = Path(made)
+        point: dict[str, Any] = {"samples": samples, "seed": seed}
+        point["store_cpu_s"] = stored_apart(samples, seed, made)
+        point["trial_bytes"] = of_files(store.glob("runs/*/trials/*"))
+        point["files_bytes"] = engines.size_bytes(store)
+        trials = engines.measure(store, list(urls), 1, "trials")
+        words = ["-m", "nephoscope", "compact", "--keep-raw", "1s", "--store", made]
+        point["compact_cpu_s"] = cpu_of(words)
+        point["day_bytes"] = of_files(store.glob("days/**/*.jsonl"))
+        days = engines.measure(store, list(urls), 1, "day files")
+        for name, asked in (("trials", trials), ("days", days)):
+            point[f"ask_{name}_cpu_s"] = asked["engines"][HERE][0]["cpu_s"]
+            point[name] = asked
+        return point
+
+
+def on_objects(samples: int, address: str) -> dict[str, Any]:
+    """Returns what asking a store on object storage costs: a first time, and again."""
+    place = f"{address}-{samples}-{os.urandom(3).hex()}"
+    result: dict[str, Any] = {"samples": samples}
+    result["store_cpu_s"] = stored_apart(samples, 1, place)
+    with tempfile.TemporaryDirectory(prefix="nephoscope-capacity-") as machine:
+        # Another machine, which has nothing of the store yet.
+        os.environ["XDG_DATA_HOME"] = machine
+        result["first"] = engines.asked_apart(HERE, place)
+        result["again"] = engines.asked_apart(HERE, place)
+    del os.environ["XDG_DATA_HOME"]
+    for asked in (result["first"], result["again"]):
+        del asked["points"]
+    return result
+
+
+def stored_apart(samples: int, seed: int, place: str) -> float:
+    """Makes a store in a process of its own; returns the CPU time of storing without drawing."""
+    words = [sys.executable, __file__, "--make", str(samples), str(seed), place]
+    return float(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def stored(samples: int, seed: int, place: str) -> float:
+    """As `stored_apart`, in this process."""
+    begun = time.process_time()
+    levels = engines.make_store(place, samples, seed)
+    made_s = time.process_time() - begun
+    begun = time.process_time()
+    rng = np.random.default_rng(seed)
+    of_run = levels * engines.OF_RUN * engines.OF_TRIAL
+    for _ in range(max(1, samples // of_run)):
+        for _ in engines.drawn(rng, levels, samples):
+            pass
+    return round(made_s - (time.process_time() - begun), 3)
+
+
+def cpu_of(words: Sequence[str]) -> float:
+    """Runs Python with these words; returns the CPU time of the process."""
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(words)} failed with {process.returncode}")
+    return round(used.ru_utime + used.ru_stime, 3)
+
+
+def of_files(paths: Iterable[Path]) -> int:
+    """Returns the size of files."""
+    return sum(path.stat().st_size for path in paths)
+
+
+def fitted(
+    quantity: str, points: Sequence[dict[str, Any]], start: float, check: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Returns the power law of a quantity: start + factor · samples^exponent.
+
+    The intervals are those of ordinary regression of logarithms at 95 % confidence: Student's t on
+    n - 2 degrees of freedom. ratio: of the checked store, measured over predicted.
+    """
+    x = np.log10([point["samples"] for point in points])
+    y = np.log10([point[quantity] - start for point in points])
+    n, mean = x.size, float(x.mean())
+    spread = float(((x - mean) ** 2).sum())
+    exponent = float(((x - mean) * y).sum()) / spread
+    level = float(y.mean()) - exponent * mean
+    residual = math.sqrt(float(((y - level - exponent * x) ** 2).sum()) / (n - 2))
+    quantile = float(student.ppf((1 + CONFIDENCE) / 2, n - 2))
+    half = quantile * residual / math.sqrt(spread)
+    fit: dict[str, Any] = {
+        "unit": QUANTITIES[quantity],
+        "n": n,
+        "start": start,
+        "exponent": [exponent, exponent - half, exponent + half],
+        "factor": 10**level,
+    }
+
+    def predicted(samples: float) -> list[float]:
+        at = math.log10(samples)
+        wide = quantile * residual * math.sqrt(1 + 1 / n + (at - mean) ** 2 / spread)
+        middle = level + exponent * at
+        return [start + 10 ** (middle + step) for step in (0.0, -wide, wide)]
+
+    fit["per_1e9"] = predicted(1e9)
+    fit["predicted"] = {f"{samples:.0e}": predicted(samples) for samples in (1e10, 1e11, 1e12)}
+    if check is not None:
+        expected = predicted(check["samples"])
+        fit["check"] = {
+            "samples": check["samples"],
+            "measured": check[quantity],
+            "predicted": expected,
+            "is_inside": expected[1] <= check[quantity] <= expected[2],
+            "ratio": check[quantity] / expected[0],
+        }
+    return fit
+
+
+def started(folder: Path, rounds: int) -> dict[str, float]:
+    """Returns the CPU time of each step on an almost empty store, the mean of so many rounds."""
+    points = [measured(EMPTY_SAMPLES, seed, folder, [HERE]) for seed in range(rounds)]
+    # Storing is measured without the start of the program.
+    names = ("compact_cpu_s", "ask_trials_cpu_s", "ask_days_cpu_s")
+    return {name: float(np.mean([point[name] for point in points])) for name in names}
+
+
+def main() -> None:
+    """Measures and writes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--samples", type=int, nargs="+", default=[10**6, 10**7, 10**8])
+    parser.add_argument("--rounds", type=int, nargs="+", default=[7, 5, 3], help="of each size")
+    parser.add_argument("--check", type=int, default=0)
+    parser.add_argument("--engine", nargs="*", default=["local:2"])
+    parser.add_argument("--objects", help="address on object storage, to which a number is added")
+    parser.add_argument("--folder", type=Path, help="where the stores are made")
+    parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("-o", dest="to", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    if options.make:
+        samples, seed, place = options.make
+        print(stored(int(samples), int(seed), place))
+        return
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "version": __version__,
+        "cpus": len(os.sched_getaffinity(0)),
+        "load_average": [round(value, 1) for value in os.getloadavg()],
+        "samples_of_trial": engines.OF_TRIAL,
+        "start": started(options.folder, 5),
+        "points": [],
+        "objects": [],
+    }
+
+    def save() -> None:
+        if options.to is not None:
+            options.to.write_text(json.dumps(result, indent=1) + "\n")
+
+    for samples, rounds in zip(options.samples, options.rounds, strict=True):
+        for seed in range(1, rounds + 1):
+            urls = [HERE, *(options.engine if seed == 1 else ())]
+            result["points"].append(measured(samples, seed, options.folder, urls))
+            print(json.dumps(result["points"][-1]), file=sys.stderr)
+            save()
+    if options.objects:
+        for samples in (*options.samples, *([options.check] if options.check else [])):
+            result["objects"].append(on_objects(samples, options.objects))
+            print(json.dumps(result["objects"][-1]), file=sys.stderr)
+            save()
+    check = None
+    if options.check:
+        check = measured(options.check, 99, options.folder, [HERE, *options.engine])
+        result["check"] = check
+    result["fits"] = {
+        name: fitted(name, result["points"], result["start"].get(name, 0.0), check)
+        for name in QUANTITIES
+    }
+    result["load_average_after"] = [round(value, 1) for value in os.getloadavg()]
+    save()
+    print(json.dumps(result["fits"], indent=1))
+
+
+if __name__ == "__main__":
+    main()
