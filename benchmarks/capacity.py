@@ -5,7 +5,7 @@ usage: capacity.py [--samples N...] [--rounds N...] [--check N] [--engine URL...
 
 Makes stores of `engines.py` with another seed in each round. Measures the bytes of trials and of
 day files, the CPU time of storing, compacting and of p50 and p99 with intervals of every series,
-and the largest memory of a process. CPU time is fitted without that of an almost empty store. The
+and the largest memory of a process. CPU time is that of one process without its start. The
 exponent comes from a regression of logarithms, its interval from Student's t; the store of --check
 is compared with the prediction interval of the fit. --engine asks further engines once a size,
 --objects a copy of the store on object storage. `tools/capacity_page.py` makes a page of the
@@ -32,11 +32,11 @@ import numpy as np
 from scipy.stats import t as student
 
 from nephoscope import __version__
+from nephoscope.features.compaction.compact import Policy, compact
+from nephoscope.store import Store
 
 CONFIDENCE = 0.95
 HERE = "local:1"
-EMPTY_SAMPLES = 1000
-"""Samples of a store that costs nothing but the start of the program."""
 QUANTITIES = {
     "trial_bytes": "bytes",
     "day_bytes": "bytes",
@@ -53,16 +53,15 @@ def measured(samples: int, seed: int, folder: Path, urls: Sequence[str]) -> dict
     with tempfile.TemporaryDirectory(prefix="nephoscope-capacity-", dir=folder) as made:
         store = Path(made)
         point: dict[str, Any] = {"samples": samples, "seed": seed}
-        point["store_cpu_s"] = stored_apart(samples, seed, made)
+        point["store_cpu_s"] = apart("--make", made, samples, seed)
         point["trial_bytes"] = of_files(store.glob("runs/*/trials/*"))
         point["files_bytes"] = engines.size_bytes(store)
         trials = engines.measure(store, list(urls), 1, "trials")
-        words = ["-m", "nephoscope", "compact", "--keep-raw", "1s", "--store", made]
-        point["compact_cpu_s"] = cpu_of(words)
+        point["compact_cpu_s"] = apart("--compact", made)
         point["day_bytes"] = of_files(store.glob("days/**/*.jsonl"))
         days = engines.measure(store, list(urls), 1, "day files")
         for name, asked in (("trials", trials), ("days", days)):
-            point[f"ask_{name}_cpu_s"] = asked["engines"][HERE][0]["cpu_s"]
+            point[f"ask_{name}_cpu_s"] = asked["engines"][HERE][0]["question_cpu_s"]
             point[name] = asked
         return point
 
@@ -71,7 +70,7 @@ def on_objects(samples: int, address: str) -> dict[str, Any]:
     """Returns what asking a store on object storage costs: a first time, and again."""
     place = f"{address}-{samples}-{os.urandom(3).hex()}"
     result: dict[str, Any] = {"samples": samples}
-    result["store_cpu_s"] = stored_apart(samples, 1, place)
+    result["store_cpu_s"] = apart("--make", place, samples, 1)
     with tempfile.TemporaryDirectory(prefix="nephoscope-capacity-") as machine:
         # Another machine, which has nothing of the store yet.
         os.environ["XDG_DATA_HOME"] = machine
@@ -83,14 +82,15 @@ def on_objects(samples: int, address: str) -> dict[str, Any]:
     return result
 
 
-def stored_apart(samples: int, seed: int, place: str) -> float:
-    """Makes a store in a process of its own; returns the CPU time of storing without drawing."""
-    words = [sys.executable, __file__, "--make", str(samples), str(seed), place]
-    return float(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
+def apart(step: str, place: str, *words: int) -> float:
+    """Runs a step on a store in a process of its own; returns its CPU time without the start."""
+    command = [sys.executable, __file__, step, *map(str, words), place]
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def stored(samples: int, seed: int, place: str) -> float:
-    """As `stored_apart`, in this process."""
+    """Makes a store; returns the CPU time of storing without that of drawing the samples."""
+    engines.warm_up()
     begun = time.process_time()
     levels = engines.make_store(place, samples, seed)
     made_s = time.process_time() - begun
@@ -100,17 +100,18 @@ def stored(samples: int, seed: int, place: str) -> float:
     for _ in range(max(1, samples // of_run)):
         for _ in engines.drawn(rng, levels, samples):
             pass
-    return round(made_s - (time.process_time() - begun), 3)
+    return made_s - (time.process_time() - begun)
 
 
-def cpu_of(words: Sequence[str]) -> float:
-    """Runs Python with these words; returns the CPU time of the process."""
-    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(words)} failed with {process.returncode}")
-    return round(used.ru_utime + used.ru_stime, 3)
+def compacted(place: str) -> float:
+    """Compacts all runs of a store; returns the CPU time."""
+    policy = Policy(keep_raw_s=1)
+    with tempfile.TemporaryDirectory() as warm:
+        engines.make_store(warm, 1000)
+        compact(Store(warm), policy)
+    begun = time.process_time()
+    compact(Store(place), policy)
+    return time.process_time() - begun
 
 
 def of_files(paths: Iterable[Path]) -> int:
@@ -119,15 +120,15 @@ def of_files(paths: Iterable[Path]) -> int:
 
 
 def fitted(
-    quantity: str, points: Sequence[dict[str, Any]], start: float, check: dict[str, Any] | None
+    quantity: str, points: Sequence[dict[str, Any]], check: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Returns the power law of a quantity: start + factor · samples^exponent.
+    """Returns the power law of a quantity: factor · samples^exponent.
 
     The intervals are those of ordinary regression of logarithms at 95 % confidence: Student's t on
     n - 2 degrees of freedom. ratio: of the checked store, measured over predicted.
     """
     x = np.log10([point["samples"] for point in points])
-    y = np.log10([point[quantity] - start for point in points])
+    y = np.log10([point[quantity] for point in points])
     n, mean = x.size, float(x.mean())
     spread = float(((x - mean) ** 2).sum())
     exponent = float(((x - mean) * y).sum()) / spread
@@ -138,7 +139,6 @@ def fitted(
     fit: dict[str, Any] = {
         "unit": QUANTITIES[quantity],
         "n": n,
-        "start": start,
         "exponent": [exponent, exponent - half, exponent + half],
         "factor": 10**level,
     }
@@ -147,7 +147,7 @@ def fitted(
         at = math.log10(samples)
         wide = quantile * residual * math.sqrt(1 + 1 / n + (at - mean) ** 2 / spread)
         middle = level + exponent * at
-        return [start + 10 ** (middle + step) for step in (0.0, -wide, wide)]
+        return [10 ** (middle + step) for step in (0.0, -wide, wide)]
 
     fit["per_1e9"] = predicted(1e9)
     fit["predicted"] = {f"{samples:.0e}": predicted(samples) for samples in (1e10, 1e11, 1e12)}
@@ -163,14 +163,6 @@ def fitted(
     return fit
 
 
-def started(folder: Path, rounds: int) -> dict[str, float]:
-    """Returns the CPU time of each step on an almost empty store, the mean of so many rounds."""
-    points = [measured(EMPTY_SAMPLES, seed, folder, [HERE]) for seed in range(rounds)]
-    # Storing is measured without the start of the program.
-    names = ("compact_cpu_s", "ask_trials_cpu_s", "ask_days_cpu_s")
-    return {name: float(np.mean([point[name] for point in points])) for name in names}
-
-
 def main() -> None:
     """Measures and writes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -181,11 +173,15 @@ def main() -> None:
     parser.add_argument("--objects", help="address on object storage, to which a number is added")
     parser.add_argument("--folder", type=Path, help="where the stores are made")
     parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--compact", help=argparse.SUPPRESS)
     parser.add_argument("-o", dest="to", type=Path, help="JSON file to write")
     options = parser.parse_args()
     if options.make:
         samples, seed, place = options.make
         print(stored(int(samples), int(seed), place))
+        return
+    if options.compact:
+        print(compacted(options.compact))
         return
     result: dict[str, Any] = {
         "date": datetime.now(UTC).date().isoformat(),
@@ -193,7 +189,6 @@ def main() -> None:
         "cpus": len(os.sched_getaffinity(0)),
         "load_average": [round(value, 1) for value in os.getloadavg()],
         "samples_of_trial": engines.OF_TRIAL,
-        "start": started(options.folder, 5),
         "points": [],
         "objects": [],
     }
@@ -217,10 +212,7 @@ def main() -> None:
     if options.check:
         check = measured(options.check, 99, options.folder, [HERE, *options.engine])
         result["check"] = check
-    result["fits"] = {
-        name: fitted(name, result["points"], result["start"].get(name, 0.0), check)
-        for name in QUANTITIES
-    }
+    result["fits"] = {name: fitted(name, result["points"], check) for name in QUANTITIES}
     result["load_average_after"] = [round(value, 1) for value in os.getloadavg()]
     save()
     print(json.dumps(result["fits"], indent=1))
