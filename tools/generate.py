@@ -43,12 +43,16 @@ def committed(documents: Mapping[str, Any]) -> dict[str, str]:
     import accuracy_map
     import change_points_table
     import coverage_table
+    import store_capacity_page
     from contract_digests import digests
 
     return {
         f"{COMMITTED}/benchmarks.json": as_json(documents["benchmarks.json"]),
         DIGESTS: as_json(digests(documents)),
-        **{table.PAGE: table.page(ROOT) for table in (coverage_table, change_points_table)},
+        **{
+            table.PAGE: table.page(ROOT)
+            for table in (coverage_table, change_points_table, store_capacity_page)
+        },
         **accuracy_map.pages(ROOT),
     }
 

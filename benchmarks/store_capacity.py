@@ -1,14 +1,14 @@
 """Costs of storing and analysing samples by their number: a power law, checked at a larger store.
 
-usage: capacity.py [--samples N...] [--rounds N...] [--check N] [--engine URL...]
-                   [--objects ADDRESS] [--folder DIR] [-o FILE]
+usage: store_capacity.py [--samples N...] [--rounds N...] [--check N] [--engine URL...]
+                         [--objects ADDRESS] [--folder DIR] [-o FILE]
 
 Makes stores of `engines.py` with another seed in each round. Measures the bytes of trials and of
 day files, the CPU time of storing, compacting and of p50 and p99 with intervals of every series,
 and the largest memory of a process. CPU time is that of one process without its start. The
 exponent comes from a regression of logarithms, its interval from Student's t; the store of --check
 is compared with the prediction interval of the fit. --engine asks further engines once a size,
---objects a copy of the store on object storage. `tools/capacity_page.py` makes a page of the
+--objects a copy of the store on object storage. `tools/store_capacity_page.py` makes a page of the
 result.
 """
 
@@ -50,7 +50,7 @@ QUANTITIES = {
 
 def measured(samples: int, seed: int, folder: Path, urls: Sequence[str]) -> dict[str, Any]:
     """Returns the costs of one store, and the answers of engines about it."""
-    with tempfile.TemporaryDirectory(prefix="nephoscope-capacity-", dir=folder) as made:
+    with tempfile.TemporaryDirectory(prefix="nephoscope-stores-", dir=folder) as made:
         store = Path(made)
         point: dict[str, Any] = {"samples": samples, "seed": seed}
         point["store_cpu_s"] = apart("--make", made, samples, seed)
@@ -71,7 +71,7 @@ def on_objects(samples: int, address: str) -> dict[str, Any]:
     place = f"{address}-{samples}-{os.urandom(3).hex()}"
     result: dict[str, Any] = {"samples": samples}
     result["store_cpu_s"] = apart("--make", place, samples, 1)
-    with tempfile.TemporaryDirectory(prefix="nephoscope-capacity-") as machine:
+    with tempfile.TemporaryDirectory(prefix="nephoscope-stores-") as machine:
         # Another machine, which has nothing of the store yet.
         os.environ["XDG_DATA_HOME"] = machine
         result["first"] = engines.asked_apart(HERE, place)
