@@ -138,7 +138,7 @@ def efficiency(result: Mapping[str, Any]) -> float:
     both = [point for point in _asked(result) if "local:2" in point["trials"]["engines"]]
     point = max(both, key=lambda own: own["samples"])
     one, two = (point["trials"]["engines"][url][0]["wall_s"] for url in ("local:1", "local:2"))
-    return min(1.0, one / two / 2)
+    return float(min(1.0, one / two / 2))
 
 
 def engines(result: Mapping[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,47 @@ def test_a_run_waits_while_the_service_is_down(machine: Machine, s3: S3Double) -
     with pytest.warns(UnpublishedRun, match=f"Run {run.id}, which an earlier command left here"):
         assert machine("a").ids() == [run.id]
     assert len(machine("b").open(run.id).records()) == 8
+
+
+class _Kill(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("is_entered", [False, True])
+@pytest.mark.parametrize("is_labelled", [False, True])
+def test_publishing_that_is_killed_leaves_no_object(
+    is_entered: bool,
+    is_labelled: bool,
+    machine: Machine,
+    s3: S3Double,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kill before the index has a run, or right after; and once more in the command after it."""
+    run = measured(machine("a"))
+    for number in range(2):
+        store = machine("a")
+        mirror = opening.mirror_of(store.path)
+        assert mirror is not None
+        put = mirror.index.put
+
+        def kill(*entry: object, put: Callable[..., None] = put) -> None:
+            if is_entered:
+                put(*entry)
+            raise _Kill
+
+        monkeypatch.setattr(mirror.index, "put", kill)
+        with pytest.raises(_Kill):
+            if is_labelled:
+                again = store.open(run.id)
+                with again.lock():
+                    again.update(labels={"kill": str(number)})
+            else:
+                measured(store)
+    with pytest.warns(UnpublishedRun, match="was published"):
+        names = machine("a").ids()
+    assert len(names) == (1 if is_labelled else 2)
+    assert len([key for key in s3.objects if key.startswith("runs/runs/")]) == 2 * len(names)
+    assert [machine("b").open(name).integrity().verified for name in names]
 
 
 def test_a_damaged_pack_is_named_and_the_others_are_read(machine: Machine, s3: S3Double) -> None:
