@@ -158,7 +158,8 @@ def _outcome(
         opening.mirror_of.cache_clear()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            Store(address).ids()
+            with Store(address).choosing():
+                pass
     os.environ["XDG_DATA_HOME"] = str(reader)
     opening.mirror_of.cache_clear()
     store = Store(address)
