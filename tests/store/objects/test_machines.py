@@ -66,6 +66,13 @@ def test_samples_are_fetched_when_they_are_read(machine: Machine, s3: S3Double) 
     assert [key for _, key in s3.requests if key.endswith(".parquet")]
 
 
+def test_samples_are_fetched_of_a_run_that_is_named_by_its_folder(machine: Machine) -> None:
+    """As the workers of an engine name it: nothing has listed the store on their machine."""
+    run = measured(machine("a"))
+    there = StoredRun(machine("b").runs_path / run.id)
+    assert values(there) == values(run)
+
+
 def test_labels_of_two_machines_are_put_together(machine: Machine) -> None:
     run = measured(machine("a"))
     at_b = machine("b").open(run.id)
