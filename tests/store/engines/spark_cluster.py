@@ -93,18 +93,18 @@ class SparkCluster:
         return f"spark://127.0.0.1:{self.port}"
 
     def start(
-        self, name: str, words: Sequence[str], ready: str, inside: Sequence[str] = ()
+        self, name: str, words: Sequence[str], ready: str, inside: Sequence[str] = (), **more: str
     ) -> None:
         """Starts a process of Spark in a group of its own, and waits for a line of its log.
 
-        inside: command that runs it.
+        inside: command that runs it. more: environment.
         """
         log = self.folder / f"{name}.log"
         own = [*inside, "nice", "-n", "10", str(CACHE / "site/pyspark/bin/spark-class"), *words]
         with log.open("wb") as stream:
             self.processes[name] = subprocess.Popen(
                 own,
-                env={**environment(), **self.more},
+                env={**environment(), **self.more, **more},
                 stdout=stream,
                 stderr=stream,
                 start_new_session=True,
@@ -140,7 +140,8 @@ class SparkCluster:
         for name, value in settings.items():
             words += ["--conf", f"{name}={value}"]
         words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", str(jar)]
-        self.start("connect", words, "Spark Connect server started")
+        # Less than 450 MB are refused for a driver, which this server is.
+        self.start("connect", words, "Spark Connect server started", SPARK_DAEMON_MEMORY="800m")
         return f"sc://127.0.0.1:{port}"
 
     def kill(self, name: str) -> None:

@@ -30,6 +30,12 @@ def measured(store: Store, rounds: int = 3, *, state: str = FINISHED) -> StoredR
     return run
 
 
+def labelled(store: Store, name: str, value: str) -> None:
+    run = store.open(name)
+    with run.lock():
+        run.update(labels={"label": value})
+
+
 def values(run: StoredRun) -> list[tuple[str, list[float]]]:
     return [(record.key.name, table["value"].to_pylist()) for record, table in run.tables()]
 
@@ -184,12 +190,7 @@ def test_publishing_that_is_killed_leaves_no_object(
 
         monkeypatch.setattr(mirror.index, "put", kill)
         with pytest.raises(_Kill):
-            if is_labelled:
-                again = store.open(run.id)
-                with again.lock():
-                    again.update(labels={"kill": str(number)})
-            else:
-                measured(store)
+            labelled(store, run.id, f"{number}") if is_labelled else measured(store)
     with pytest.warns(UnpublishedRun, match="was published"):
         names = machine("a").ids()
     assert len(names) == (1 if is_labelled else 2)
