@@ -109,7 +109,7 @@ def one_machine(result: Mapping[str, Any]) -> Iterator[str]:
         times = (units.format_value(cpu[0] / (share * cpus), "s") for cpus in (16, 64))
         cells = (_power(samples), _interval(disk, "bytes"), _interval(cpu, "s"), *times)
         yield f"| {' | '.join(cells)} |"
-    largest = max(point["samples"] for point in _asked(result))
+    largest = max(point["samples"] for point in _compared(result))
     yield ""
     yield (
         f"Rows beyond {_power(largest)} samples are extrapolated. Several CPUs are counted at the "
@@ -135,10 +135,12 @@ def one_machine(result: Mapping[str, Any]) -> Iterator[str]:
 
 def efficiency(result: Mapping[str, Any]) -> float:
     """Returns the share of two CPUs that the largest store used: speed-up of two processes / 2."""
-    both = [point for point in _asked(result) if "local:2" in point["trials"]["engines"]]
-    point = max(both, key=lambda own: own["samples"])
-    one, two = (point["trials"]["engines"][url][0]["wall_s"] for url in ("local:1", "local:2"))
-    return float(min(1.0, one / two / 2))
+    measured = [point for point in _compared(result) if "local:2" in point["trials"]["engines"]]
+    point = max(measured, key=lambda own: own["samples"])
+    single_s, pool_s = (
+        point["trials"]["engines"][url][0]["wall_s"] for url in ("local:1", "local:2")
+    )
+    return float(min(1.0, single_s / pool_s / 2))
 
 
 def engines(result: Mapping[str, Any]) -> Iterator[str]:
@@ -148,17 +150,17 @@ def engines(result: Mapping[str, Any]) -> Iterator[str]:
     yield "| samples | form | engine | time | CPU time | memory of the largest process |"
     yield "|---|---|---|---:|---:|---:|"
     every = True
-    for point in _asked(result):
+    for point in _compared(result):
         for form in ("trials", "days"):
             every = every and point[form]["equal_to_the_last_bit"]
-            for url, (asked, *_) in point[form]["engines"].items():
+            for url, (answer, *_) in point[form]["engines"].items():
                 cells = (
                     _power(point["samples"]),
                     "trials" if form == "trials" else "day files",
                     f"`{url}`" if url.startswith("local") else "Spark, a master and two workers",
-                    units.format_value(asked["wall_s"], "s"),
-                    units.format_value(asked["cpu_s"], "s"),
-                    units.format_value(asked["rss_max_bytes"], "bytes"),
+                    units.format_value(answer["wall_s"], "s"),
+                    units.format_value(answer["cpu_s"], "s"),
+                    units.format_value(answer["rss_max_bytes"], "bytes"),
                 )
                 yield f"| {' | '.join(cells)} |"
     assert every, "an engine gave other bits"
@@ -180,14 +182,14 @@ def objects(result: Mapping[str, Any]) -> Iterator[str]:
     yield "|---|---|---:|---:|---:|---:|"
     for point in result["objects"]:
         for name, label in (("first", "a first time"), ("again", "again")):
-            asked = point[name]
+            answer = point[name]
             cells = (
                 _power(point["samples"]),
                 label,
-                units.format_value(asked["wall_s"], "s"),
-                units.format_value(asked["cpu_s"], "s"),
-                f"{asked['objects']['reads']:,}",
-                units.format_value(asked["objects"]["bytes"], "bytes"),
+                units.format_value(answer["wall_s"], "s"),
+                units.format_value(answer["cpu_s"], "s"),
+                f"{answer['objects']['reads']:,}",
+                units.format_value(answer["objects"]["bytes"], "bytes"),
             )
             yield f"| {' | '.join(cells)} |"
     yield ""
@@ -237,16 +239,16 @@ def money(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _asked(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _compared(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns the points of which several engines were asked, by size."""
     every = [*result["points"], *([result["check"]] if result.get("check") else [])]
     return [point for point in every if len(point["trials"]["engines"]) > 1]
 
 
 def _memory(result: Mapping[str, Any]) -> Iterator[str]:
-    for point in _asked(result):
-        asked = point["trials"]["engines"]["local:1"][0]
-        size = units.format_value(asked["rss_max_bytes"], "bytes")
+    for point in _compared(result):
+        answer = point["trials"]["engines"]["local:1"][0]
+        size = units.format_value(answer["rss_max_bytes"], "bytes")
         yield f"{size} for {_power(point['samples'])} samples in one process"
 
 
