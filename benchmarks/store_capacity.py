@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -29,13 +28,12 @@ from typing import Any
 
 import engines
 import numpy as np
-from scipy.stats import t as student
+from _power_law import fitted
 
 from nephoscope import __version__
 from nephoscope.features.compaction.compact import Policy, compact
 from nephoscope.store import Store
 
-CONFIDENCE = 0.95
 HERE = "local:1"
 QUANTITIES = {
     "trial_bytes": "bytes",
@@ -117,50 +115,6 @@ def compacted(place: str) -> float:
 def of_files(paths: Iterable[Path]) -> int:
     """Returns the size of files."""
     return sum(path.stat().st_size for path in paths)
-
-
-def fitted(
-    quantity: str, points: Sequence[dict[str, Any]], check: dict[str, Any] | None
-) -> dict[str, Any]:
-    """Returns the power law of a quantity: factor · samples^exponent.
-
-    The intervals are those of ordinary regression of logarithms at 95 % confidence: Student's t on
-    n - 2 degrees of freedom. ratio: of the checked store, measured over predicted.
-    """
-    x = np.log10([point["samples"] for point in points])
-    y = np.log10([point[quantity] for point in points])
-    n, mean = x.size, float(x.mean())
-    spread = float(((x - mean) ** 2).sum())
-    exponent = float(((x - mean) * y).sum()) / spread
-    level = float(y.mean()) - exponent * mean
-    residual = math.sqrt(float(((y - level - exponent * x) ** 2).sum()) / (n - 2))
-    quantile = float(student.ppf((1 + CONFIDENCE) / 2, n - 2))
-    half = quantile * residual / math.sqrt(spread)
-    fit: dict[str, Any] = {
-        "unit": QUANTITIES[quantity],
-        "n": n,
-        "exponent": [exponent, exponent - half, exponent + half],
-        "factor": 10**level,
-    }
-
-    def predicted(samples: float) -> list[float]:
-        at = math.log10(samples)
-        wide = quantile * residual * math.sqrt(1 + 1 / n + (at - mean) ** 2 / spread)
-        middle = level + exponent * at
-        return [10 ** (middle + step) for step in (0.0, -wide, wide)]
-
-    fit["per_1e9"] = predicted(1e9)
-    fit["predicted"] = {f"{samples:.0e}": predicted(samples) for samples in (1e10, 1e11, 1e12)}
-    if check is not None:
-        expected = predicted(check["samples"])
-        fit["check"] = {
-            "samples": check["samples"],
-            "measured": check[quantity],
-            "predicted": expected,
-            "is_inside": expected[1] <= check[quantity] <= expected[2],
-            "ratio": check[quantity] / expected[0],
-        }
-    return fit
 
 
 def main() -> None:
