@@ -268,6 +268,7 @@ def measure(store: Path, urls: list[str], rounds: int, form: str) -> dict[str, A
             points.append(own)
             result["engines"].setdefault(url, []).append(answer)
     result["equal_to_the_last_bit"] = len(digests) == 1
+    result["sha256"] = min(digests)
     result["equal_points"] = all(own == points[0] for own in points)
     return result
 

@@ -21,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from nephoscope.features.compaction.compact import Policy, compact
 from nephoscope.store import Store
 
 HERE = "local:1"
+CHECK_SEED = 99
 QUANTITIES = {
     "trial_bytes": "bytes",
     "day_bytes": "bytes",
@@ -64,20 +66,43 @@ def measured(samples: int, seed: int, folder: Path, urls: Sequence[str]) -> dict
         return point
 
 
-def on_objects(samples: int, address: str) -> dict[str, Any]:
-    """Returns what asking a store on object storage costs: a first time, and again."""
+def all_measured(
+    sizes: Sequence[int], rounds: Sequence[int], folder: Path, urls: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yields the costs of so many stores of each size; engines are asked about the first ones."""
+    for samples, count in zip(sizes, rounds, strict=True):
+        for seed in range(1, count + 1):
+            yield measured(samples, seed, folder, [HERE, *(urls if seed == 1 else ())])
+
+
+def on_objects(samples: int, seed: int, address: str) -> dict[str, Any]:
+    """Returns what asking a store on object storage costs: trials and day files, each first read
+    by a machine that has nothing of the store; and trials again."""
     place = f"{address}-{samples}-{os.urandom(3).hex()}"
     result: dict[str, Any] = {"samples": samples}
-    result["store_cpu_s"] = apart("--make", place, samples, 1)
-    with tempfile.TemporaryDirectory(prefix="nephoscope-stores-") as machine:
-        # Another machine, which has nothing of the store yet.
-        os.environ["XDG_DATA_HOME"] = machine
+    with tempfile.TemporaryDirectory(prefix="nephoscope-stores-") as machines:
+        machine = partial(os.environ.__setitem__, "XDG_DATA_HOME")
+        machine(f"{machines}/writer")
+        result["store_cpu_s"] = apart("--make", place, samples, seed)
+        machine(f"{machines}/reader")
         result["first"] = engines.asked_apart(HERE, place)
         result["again"] = engines.asked_apart(HERE, place)
+        machine(f"{machines}/writer")
+        result["compact_cpu_s"] = apart("--compact", place)
+        machine(f"{machines}/later-reader")
+        result["days"] = engines.asked_apart(HERE, place)
     del os.environ["XDG_DATA_HOME"]
-    for asked in (result["first"], result["again"]):
-        del asked["points"]
+    for name in ("first", "again", "days"):
+        del result[name]["points"]
     return result
+
+
+def all_on_objects(sizes: Sequence[int], check: int, address: str) -> Iterator[dict[str, Any]]:
+    """Yields the costs of a store of each size on object storage."""
+    for samples in sizes:
+        yield on_objects(samples, 1, address)
+    if check:
+        yield on_objects(check, CHECK_SEED, address)
 
 
 def apart(step: str, place: str, *words: int) -> float:
@@ -151,22 +176,27 @@ def main() -> None:
         if options.to is not None:
             options.to.write_text(json.dumps(result, indent=1) + "\n")
 
-    for samples, rounds in zip(options.samples, options.rounds, strict=True):
-        for seed in range(1, rounds + 1):
-            urls = [HERE, *(options.engine if seed == 1 else ())]
-            result["points"].append(measured(samples, seed, options.folder, urls))
-            print(json.dumps(result["points"][-1]), file=sys.stderr)
-            save()
+    for point in all_measured(options.samples, options.rounds, options.folder, options.engine):
+        result["points"].append(point)
+        print(json.dumps(point), file=sys.stderr)
+        save()
     if options.objects:
-        for samples in (*options.samples, *([options.check] if options.check else [])):
-            result["objects"].append(on_objects(samples, options.objects))
-            print(json.dumps(result["objects"][-1]), file=sys.stderr)
+        for costs in all_on_objects(options.samples, options.check, options.objects):
+            result["objects"].append(costs)
+            print(json.dumps(costs), file=sys.stderr)
             save()
     check = None
     if options.check:
-        check = measured(options.check, 99, options.folder, [HERE, *options.engine])
+        check = measured(options.check, CHECK_SEED, options.folder, [HERE, *options.engine])
         result["check"] = check
-    result["fits"] = {name: fitted(name, result["points"], check) for name in QUANTITIES}
+    points = result["points"]
+    for name, unit in QUANTITIES.items():
+        fit = fitted(
+            [point["samples"] for point in points],
+            [point[name] for point in points],
+            None if check is None else (check["samples"], check[name]),
+        )
+        result.setdefault("fits", {})[name] = {"unit": unit, **fit}
     result["load_average_after"] = [round(value, 1) for value in os.getloadavg()]
     save()
     print(json.dumps(result["fits"], indent=1))
