@@ -93,6 +93,7 @@ def _child(address: str, home: Path, seed: int, count: int) -> int:
     code = 1
     try:
         ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
+        os.nice(5)  # kills are made in time by a parent that does not wait for its writers
         warnings.simplefilter("ignore")
         retries = write_runs(address, home, seed, count)
         (home / f"retries-{os.getpid()}").write_text(str(retries))
