@@ -200,6 +200,6 @@ def test_killed_writers_of_the_double(s3: S3Double) -> None:
 @pytest.mark.parametrize("server", [versitygw, azurite, azurite_by_abfs, fake_gcs_server])
 def test_a_hundred_killed_writers(server: Server, tmp_path: Path) -> None:
     with server(tmp_path) as (address, environment):
-        counts = (f"--writers={WRITERS}", f"--kills={KILLS}", "--runs=1", "--life=2")
+        counts = (f"--writers={WRITERS}", f"--kills={KILLS}", "--runs=1", "--life=1.5")
         seen = outcome(address, *counts, **environment)
     assert seen["measured"] >= WRITERS
