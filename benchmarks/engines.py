@@ -36,7 +36,7 @@ from nephoscope.features.engines.percentiles import percentiles_of
 from nephoscope.measure import plans
 from nephoscope.store import FINISHED, Store, StoredRun, day_files, merging
 from nephoscope.store.batch import Batch
-from nephoscope.store.engines import using
+from nephoscope.store.engines import LOCAL, using
 from nephoscope.store.trialfile import SCHEMA
 
 LEVELS, TARGET = 100, "local"
@@ -120,11 +120,13 @@ def _table(run: str, record: TrialRecord, values: np.ndarray[Any, Any], counts: 
 def ask(url: str, place: str) -> dict[str, Any]:
     """Asks an engine for p50 and p99 of every series; returns time, CPU time and the answers.
 
-    question_cpu_s: of this process, without its start.
+    cpu_s: of all processes, those of a cluster too, without the start of this one.
+    question_cpu_s: of this process alone.
     """
     read = counting_objects()
     warm_up()
-    before_s, _ = of_processes(is_of_cluster)
+    chosen = is_own if url.startswith(LOCAL) else is_own_or_of_cluster
+    before_s, _ = of_processes(chosen)
     started, begun = time.perf_counter(), time.process_time()
     own = Store(place)
     runs = [StoredRun(own.runs_path / name) for name in own.ids()]
@@ -132,14 +134,13 @@ def ask(url: str, place: str) -> dict[str, Any]:
     with using(url, str(own.path)) as engine:
         table = engine.answers(question)
         wall_s, here_s = time.perf_counter() - started, time.process_time() - begun
-        cpu_s, rss_bytes = of_processes(is_own)
-        cluster_s, of_cluster_bytes = of_processes(is_of_cluster)
+        cpu_s, rss_bytes = of_processes(chosen)
     rows = table.to_pylist()
     return {
         "wall_s": round(wall_s, 3),
-        "cpu_s": round(cpu_s + cluster_s - before_s, 3),
+        "cpu_s": round(cpu_s - before_s, 3),
         "question_cpu_s": round(here_s, 4),
-        "rss_max_bytes": max(rss_bytes, of_cluster_bytes),
+        "rss_max_bytes": rss_bytes,
         "answers": len(rows),
         "observations": sum(row["observations"] for row in rows) // 2,
         "objects": read,
@@ -187,9 +188,9 @@ def is_own(path: Path, values: list[str]) -> bool:
     return int(values[3]) == os.getsid(0)
 
 
-def is_of_cluster(path: Path, values: list[str]) -> bool:
-    """States whether a process is one of Spark, but no driver."""
-    return not is_own(path, values) and b"SPARK_HOME=" in (path / "environ").read_bytes()
+def is_own_or_of_cluster(path: Path, values: list[str]) -> bool:
+    """States whether a process is of this session, or one of Spark."""
+    return is_own(path, values) or b"SPARK_HOME=" in (path / "environ").read_bytes()
 
 
 def of_processes(chosen: Callable[[Path, list[str]], bool]) -> tuple[float, int]:
