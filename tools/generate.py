@@ -44,6 +44,7 @@ def committed(documents: Mapping[str, Any]) -> dict[str, str]:
     import change_points_table
     import coverage_table
     import growth_table
+    import store_capacity_page
     from contract_digests import digests
 
     return {
@@ -51,7 +52,12 @@ def committed(documents: Mapping[str, Any]) -> dict[str, str]:
         DIGESTS: as_json(digests(documents)),
         **{
             table.PAGE: table.page(ROOT)
-            for table in (coverage_table, change_points_table, growth_table)
+            for table in (
+                coverage_table,
+                change_points_table,
+                growth_table,
+                store_capacity_page,
+            )
         },
         **accuracy_map.pages(ROOT),
     }

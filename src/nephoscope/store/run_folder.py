@@ -48,7 +48,7 @@ class RunFolder:
     def bring_samples(self) -> None:
         """Makes sure that the samples are in the folder."""
         if self._mirror is not None:
-            self._mirror.bring_samples(self._path.name)
+            self._mirror.bring_samples(self.path.name)
 
     @contextlib.contextmanager
     def publishing(self) -> Iterator[None]:

@@ -28,7 +28,7 @@ def test_several_processes_answer_every_question_as_this_one(known: synthetic.Kn
     ]
     assert all(entry.answers for entry in result.questions)
     assert result.sentence == (
-        "local:2 gives the same results as this process, to the last bit, in all 6 questions "
+        "local:2 gives the same results as this process, to the last bit, in all 7 questions "
         "(20,016 samples, 8 series, 4 runs)."
     )
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,23 +79,32 @@ def environment() -> dict[str, str]:
 
 @dataclass
 class SparkCluster:
-    """A running cluster. folder: of its logs."""
+    """A running cluster. folder: of its logs. apart: folder of which each worker has one of its
+    own, empty at first, as on a machine of its own. more: environment of the workers."""
 
     folder: Path
     port: int
+    apart: Path | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
         return f"spark://127.0.0.1:{self.port}"
 
-    def start(self, name: str, words: Sequence[str], ready: str) -> None:
-        """Starts a process of Spark in a group of its own, and waits for a line of its log."""
+    def start(
+        self, name: str, words: Sequence[str], ready: str, inside: Sequence[str] = (), **more: str
+    ) -> None:
+        """Starts a process of Spark in a group of its own, and waits for a line of its log.
+
+        inside: command that runs it. more: environment.
+        """
         log = self.folder / f"{name}.log"
+        own = [*inside, "nice", "-n", "10", str(CACHE / "site/pyspark/bin/spark-class"), *words]
         with log.open("wb") as stream:
             self.processes[name] = subprocess.Popen(
-                ["nice", "-n", "10", str(CACHE / "site/pyspark/bin/spark-class"), *words],
-                env=environment(),
+                own,
+                env={**environment(), **self.more, **more},
                 stdout=stream,
                 stderr=stream,
                 start_new_session=True,
@@ -109,7 +118,11 @@ class SparkCluster:
     def start_worker(self, name: str) -> None:
         words = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1"]
         words += ["--memory", "1g", "--work-dir", str(self.folder / name), "--webui-port", "0"]
-        self.start(name, [*words, self.url], "Successfully registered with master")
+        inside: list[str] = []
+        if self.apart is not None:
+            script = 'mount -t tmpfs none "$0" && exec "$@"'
+            inside = ["unshare", "--mount", "sh", "-c", script, str(self.apart)]
+        self.start(name, [*words, self.url], "Successfully registered with master", inside)
 
     def start_connect_server(self) -> str:
         """Starts a Spark Connect server on the cluster; returns its URL."""
@@ -127,7 +140,8 @@ class SparkCluster:
         for name, value in settings.items():
             words += ["--conf", f"{name}={value}"]
         words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", str(jar)]
-        self.start("connect", words, "Spark Connect server started")
+        # Less than 450 MB are refused for a driver, which this server is.
+        self.start("connect", words, "Spark Connect server started", SPARK_DAEMON_MEMORY="800m")
         return f"sc://127.0.0.1:{port}"
 
     def kill(self, name: str) -> None:
@@ -136,11 +150,13 @@ class SparkCluster:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def run(self, *words: str, timeout_s: float = 1500) -> subprocess.CompletedProcess[str]:
-        """Runs this Python with PySpark as a driver."""
+    def run(
+        self, *words: str, timeout_s: float = 1500, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs this Python with PySpark as a driver. more: environment."""
         return subprocess.run(
             [sys.executable, *words],
-            env=environment(),
+            env={**environment(), **self.more, **more},
             capture_output=True,
             text=True,
             timeout=timeout_s,
@@ -149,9 +165,11 @@ class SparkCluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[SparkCluster]:
+def running(
+    folder: Path, apart: Path | None = None, more: Mapping[str, str] | None = None
+) -> Iterator[SparkCluster]:
     """A cluster of two workers of one core each; all of its processes end with it."""
-    cluster = SparkCluster(folder, _unused_port())
+    cluster = SparkCluster(folder, _unused_port(), apart, more or {})
     try:
         words = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1"]
         words += ["--port", str(cluster.port), "--webui-port", "0"]

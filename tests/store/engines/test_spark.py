@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from tests import hardware
+from tests.conftest import ROOT
 
 from nephoscope.features.engines import conformance
 from nephoscope.store.engines.local import LocalEngine
 
+from ..objects import s3_double
 from . import slow_question, spark_cluster
 
 pytestmark = pytest.mark.slow
@@ -23,10 +25,27 @@ _PARTS, _SECONDS = 12, 1.5
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[spark_cluster.SparkCluster]:
+def service() -> Iterator[s3_double.S3Double]:
+    with s3_double.running() as double:
+        yield double
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, service: s3_double.S3Double
+) -> Iterator[spark_cluster.SparkCluster]:
     if reason := spark_cluster.missing():
         hardware.lacking(hardware.Feature.SPARK, reason)
-    with spark_cluster.running(tmp_path_factory.mktemp("spark")) as started:
+    folder = tmp_path_factory.mktemp("spark")
+    (folder / "data").mkdir()
+    more = {
+        "XDG_DATA_HOME": str(folder / "data"),
+        "AWS_ENDPOINT_URL": service.url,
+        "AWS_ACCESS_KEY_ID": "key-of-the-test",
+        "AWS_SECRET_ACCESS_KEY": "secret-of-the-test",
+        "AWS_REGION": "us-east-1",
+    }
+    with spark_cluster.running(folder, folder / "data", more) as started:
         yield started
 
 
@@ -77,6 +96,34 @@ def test_a_worker_that_is_killed_changes_no_bit(
     parts = [path.name.split("-")[1] for path in seen.glob("read-*")]
     assert len(parts) > len(set(parts)) == _PARTS
     cluster.start_worker("worker1")
+
+
+def test_workers_read_a_store_on_object_storage_without_a_shared_folder(
+    cluster: spark_cluster.SparkCluster, service: s3_double.S3Double, tmp_path: Path
+) -> None:
+    """Each worker has an empty folder of data of its own, and brings the samples that it reads."""
+    elsewhere = {"XDG_DATA_HOME": str(tmp_path)}
+    for name in ("hyperfine.json", "iperf3.json", "fio.json"):
+        source = ROOT / "tests" / "golden" / "imports" / name
+        words = ("-m", "nephoscope", "import", str(source), "--store", "s3://lab/runs")
+        assert cluster.run(*words, **elsewhere).returncode == 0
+    listed = cluster.run(
+        "-m", "nephoscope", "runs", "--ids", "--store", "s3://lab/runs", **elsewhere
+    )
+    runs = listed.stdout.split()
+    assert len(runs) == 3
+    command = ("-m", "nephoscope", "export", *runs, "--store", "s3://lab/runs")
+    expected = cluster.run(*command, **elsewhere)
+    assert expected.returncode == 0, expected.stderr
+    service.requests.clear()
+    printed = cluster.run(*command, "--engine", f"{cluster.url}?cores=2&timeout=20min")
+    assert printed.stdout == expected.stdout
+    assert printed.stderr == ""
+    # The driver brought the runs, and none of their samples.
+    (folder,) = cluster.folder.glob("data/nephoscope/objects/*/runs")
+    assert len(list(folder.glob("2*/.samples-elsewhere"))) == 3
+    brought = [key for method, key in service.requests if method == "GET" and "samples-" in key]
+    assert len(set(brought)) == 3
 
 
 def test_a_spark_connect_server_gives_the_same_bits(

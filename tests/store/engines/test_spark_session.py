@@ -12,6 +12,7 @@ import pytest
 from nephoscope.core.errors import Lacking, RunFailed, StoreError
 from nephoscope.store.engines import spark_session, worker_facts
 from nephoscope.store.engines.spark_url import SparkUrl
+from nephoscope.store.objects import address
 
 URL = SparkUrl.parsed("spark://127.0.0.1:7077")
 
@@ -71,6 +72,16 @@ def test_facts_tell_the_source_and_the_folder(tmp_path: Path) -> None:
     assert facts["sees"]
     assert "source" in facts["nephoscope"]
     assert not worker_facts.worker_facts(str(tmp_path / "none"))["sees"]
+
+
+def test_a_mirror_of_a_store_on_object_storage_is_made_where_it_is_missing(tmp_path: Path) -> None:
+    known = address.folder_of("s3://lab/runs?endpoint=http://127.0.0.1:9")
+    there = tmp_path / "worker" / "objects" / "lab"
+    facts = worker_facts.worker_facts(str(there), spark_session._mirror_in(str(known)))
+    assert facts["sees"]
+    assert address.address_of(there) == address.address_of(known)
+    assert spark_session._mirror_in(str(tmp_path)) == ""
+    assert worker_facts.MIRROR_FILE == address.FILE
 
 
 @pytest.mark.parametrize(

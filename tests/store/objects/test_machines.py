@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.store.factory import SPEC, filled, record, samples
 from nephoscope.core.errors import StoreError, UnpublishedRun
 from nephoscope.features.compaction.compact import Policy, compact
 from nephoscope.store import FINISHED, Store, StoredRun, day_files
+from nephoscope.store.objects import days, object_index, opening
 from nephoscope.store.objects.address import folder_of
 
 from .conftest import ADDRESS, Machine
@@ -26,6 +28,12 @@ def measured(store: Store, rounds: int = 3, *, state: str = FINISHED) -> StoredR
         if state == FINISHED:
             run.finish(state)
     return run
+
+
+def labelled(store: Store, name: str, value: str) -> None:
+    run = store.open(name)
+    with run.lock():
+        run.update(labels={"label": value})
 
 
 def values(run: StoredRun) -> list[tuple[str, list[float]]]:
@@ -62,6 +70,13 @@ def test_samples_are_fetched_when_they_are_read(machine: Machine, s3: S3Double) 
     assert not [key for _, key in s3.requests if key.endswith(".parquet")]
     list(other.tables())
     assert [key for _, key in s3.requests if key.endswith(".parquet")]
+
+
+def test_samples_are_fetched_of_a_run_that_is_named_by_its_folder(machine: Machine) -> None:
+    """As the workers of an engine name it: nothing has listed the store on their machine."""
+    run = measured(machine("a"))
+    there = StoredRun(machine("b").runs_path / run.id)
+    assert values(there) == values(run)
 
 
 def test_labels_of_two_machines_are_put_together(machine: Machine) -> None:
@@ -147,6 +162,42 @@ def test_a_run_waits_while_the_service_is_down(machine: Machine, s3: S3Double) -
     assert len(machine("b").open(run.id).records()) == 8
 
 
+class _Kill(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("is_entered", [False, True])
+@pytest.mark.parametrize("is_labelled", [False, True])
+def test_publishing_that_is_killed_leaves_no_object(
+    is_entered: bool,
+    is_labelled: bool,
+    machine: Machine,
+    s3: S3Double,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kill before the index has a run, or right after; and once more in the command after it."""
+    run = measured(machine("a"))
+    for number in range(2):
+        store = machine("a")
+        mirror = opening.mirror_of(store.path)
+        assert mirror is not None
+        put = mirror.index.put
+
+        def kill(*entry: object, put: Callable[..., None] = put) -> None:
+            if is_entered:
+                put(*entry)
+            raise _Kill
+
+        monkeypatch.setattr(mirror.index, "put", kill)
+        with pytest.raises(_Kill):
+            labelled(store, run.id, f"{number}") if is_labelled else measured(store)
+    with pytest.warns(UnpublishedRun, match="was published"):
+        names = machine("a").ids()
+    assert len(names) == (1 if is_labelled else 2)
+    assert len([key for key in s3.objects if key.startswith("runs/runs/")]) == 2 * len(names)
+    assert [machine("b").open(name).integrity().verified for name in names]
+
+
 def test_a_damaged_pack_is_named_and_the_others_are_read(machine: Machine, s3: S3Double) -> None:
     store = machine("a")
     damaged, whole = measured(store), measured(store)
@@ -202,3 +253,13 @@ def test_a_folder_of_a_mirror_is_the_store(machine: Machine) -> None:
     machine("b")
     assert Store(folder_of(ADDRESS)).open(run.id).id == run.id
     assert Store(folder_of(Path(ADDRESS))).address == ADDRESS
+
+
+def test_equal_content_that_is_written_again_has_another_tag(machine: Machine) -> None:
+    """Google's tags are digests, and its versions are not: the earlier tag would hide the later."""
+    mirror = opening.mirror_of(machine("a").path)
+    assert mirror is not None
+    first = days._write(mirror, {}, "")
+    assert days._write(mirror, {}, first) != first
+    head = object_index._Head()
+    assert head.content() != head.content()

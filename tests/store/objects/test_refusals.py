@@ -97,6 +97,13 @@ def test_an_endpoint_where_nobody_listens(s3: S3Double, monkeypatch: pytest.Monk
     assert "cannot be read: http://127.0.0.1:9 does not answer." in sentence(done)
 
 
+def test_an_emulator_of_google_needs_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None are looked for, not even with the service that gives a machine its role."""
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "127.0.0.1:9")
+    done = run_inside(["runs", "--store", "gs://lab/runs"])
+    assert "gs://lab/runs cannot be read: http://127.0.0.1:9 does not answer." in sentence(done)
+
+
 def test_a_service_that_does_not_answer(s3: S3Double, monkeypatch: pytest.MonkeyPatch) -> None:
     from nephoscope.store.objects import services
 

@@ -22,11 +22,27 @@ from nephoscope.features.fleet.result import stored_check
 from nephoscope.features.rank import result as ranking
 from nephoscope.features.rank import stored
 from nephoscope.features.rank.records import RankSettings
+from nephoscope.features.sla import events as sla_events
+from nephoscope.features.sla import files as agreements
+from nephoscope.features.sla import question as sla_question
+from nephoscope.features.sla import result as sla_result
 from nephoscope.store import export
 from nephoscope.store.engines.local import LocalEngine
 from nephoscope.store.engines.question import Engine
 
 QUANTILES = (0.5, 0.99)
+AGREEMENT = """\
+sla: 1
+name: check
+title: Agreement of the check
+source: engine check
+objectives:
+  - {measure: availability, target: 99.9%, slot: 1min, failed_at_least: 50%}
+  - {measure: response_time, mean: 50ms}
+  - {measure: response_time, target: 95%, under: 100ms}
+"""
+NOW_NS = 1_790_000_000 * 10**9
+"""Time after all events of the check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +171,17 @@ def _fleet(engine: Engine, known: KnownStore) -> Answers:
         yield json.dumps(to_json(checked))
 
 
+def _sla_verdict(engine: Engine, known: KnownStore) -> Answers:
+    agreement = agreements.from_text(AGREEMENT, "check.yaml")
+    settings = sla_result.VerdictSettings(now_ns=NOW_NS)
+    judged = json.dumps(to_json(sla_question.judge(agreement, known.events, settings, engine)))
+    # As the command judges without an engine, from the files themselves.
+    read = sla_result.judge(agreement, sla_events.read(known.events), settings)
+    if judged != json.dumps(to_json(read)):
+        yield f"{engine.name}: not the verdict of the events as they are read without an engine"
+    yield judged
+
+
 def _export(engine: Engine, known: KnownStore) -> Answers:
     for run in known.runs:
         stream = io.BytesIO()
@@ -167,6 +194,7 @@ QUESTIONS: dict[str, Callable[[Engine, KnownStore], Answers]] = {
     "percentiles": _percentiles,
     "census": _census,
     "rank": _rank,
+    "sla verdict": _sla_verdict,
     "fleet": _fleet,
     "export": _export,
 }

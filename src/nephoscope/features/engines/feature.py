@@ -6,6 +6,6 @@ from nephoscope.results.feature import Feature
 
 ENGINES = Feature(
     "engines",
-    needs=("census", "compaction", "fleet", "rank"),
+    needs=("census", "compaction", "fleet", "rank", "sla"),
     commands=(".features.engines.command:engine",),
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from nephoscope import catalog
 from nephoscope.cli.kit import options
@@ -21,13 +23,21 @@ LEVELS, RUNS = 25, 6
 _LATENCY, _SPEED = "null", "cpu.hash"
 _START_S = 1_780_000_000.0
 _HOUR_S = 3600.0
+SERVICES, OBSERVERS, EVENT_FILES = 3, 2, 3
+"""Of the events of service levels."""
+_MOST_EVENTS = 43_200
+"""Events of an observer: one for each minute of 30 days."""
 
 
 @dataclass(slots=True)
 class KnownStore:
-    """A store, and every latency that its histograms of a target and a level count."""
+    """A store, and every latency that its histograms of a target and a level count.
+
+    events: files of events of services, in which the rows of an observer are not in order.
+    """
 
     store: Store
+    events: tuple[Path, ...] = ()
     latencies: dict[tuple[str, float], list[np.ndarray[Any, Any]]] = field(default_factory=dict)
 
     @property
@@ -63,6 +73,8 @@ def made(folder: Path, samples: int, levels: int = LEVELS, runs: int = RUNS) -> 
     run = known.store.create(speed, runs, catalog=benchmarks, settings=settings)
     names = run.manifest.target_names
     _finish(run, runs, list(_speeds(settings, names, rng)), names)
+    count = min(_MOST_EVENTS, max(100, samples // 50))
+    known.events = tuple(_event_files(folder / "events", count, rng))
     return known
 
 
@@ -129,3 +141,24 @@ def _finish(
     }
     run.update(started_at=_START_S + _HOUR_S * number, fingerprints=models)
     run.finish(FINISHED)
+
+
+def _event_files(folder: Path, count: int, rng: np.random.Generator) -> Iterator[Path]:
+    """Writes files with the events of a minute each; each file has every third row of all."""
+    folder.mkdir()
+    names = [(service, observer) for service in range(SERVICES) for observer in range(OBSERVERS)]
+    size = len(names) * count
+    order = rng.permutation(size)
+    response_ms = rng.lognormal(3.5, 0.8, size)
+    columns = {
+        "time": _START_S + 60 * np.tile(np.arange(count), len(names)) + rng.uniform(0, 50, size),
+        "service": np.repeat([f"service{service}" for service, _ in names], count),
+        "observer": np.repeat([f"observer{observer}" for _, observer in names], count),
+        "ok": rng.random(size) > 0.01,
+        "response_time_ms": response_ms,
+    }
+    for number in range(EVENT_FILES):
+        rows = order[number::EVENT_FILES]
+        path = folder / f"events-{number}.parquet"
+        pq.write_table(pa.table({name: column[rows] for name, column in columns.items()}), path)
+        yield path

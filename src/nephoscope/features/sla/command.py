@@ -89,6 +89,13 @@ class _SlaVerdictArguments:
     unit: str | None = UNIT
     slo: str | None = SLO
     confidence: float = CONFIDENCE
+    engine: str | None = option(
+        "--engine",
+        options.ENGINE_URL,
+        "Engine that reads the events: local:N, spark://HOST:PORT or sc://HOST:PORT "
+        "[default: this process].",
+        is_local=True,
+    )
     to: Path | None = options.REPORT_FILE
     as_json: bool = options.JSON
 
@@ -100,9 +107,10 @@ def verdict(args: _SlaVerdictArguments) -> int:
     CONTRACT is the name of a built-in contract or a file; EVENTS are CSV or Parquet files with the
     columns of docs/how-to/service-levels.md. Exits with 1 if an objective is violated.
     """
-    from nephoscope.features.sla import credit, files, result
+    from nephoscope.features.sla import credit, files, question, result
     from nephoscope.features.sla import events as reading
     from nephoscope.features.sla.section import section
+    from nephoscope.store.engines import using
 
     agreement = files.load(args.contract, terms_reading(args.unit, args.slo))
     amounts = {} if args.bills is None else result.read_bills(args.bills, agreement.currency)
@@ -126,9 +134,12 @@ def verdict(args: _SlaVerdictArguments) -> int:
         services=tuple(args.services),
         periods=tuple(args.periods),
     )
-    judged = result.judge(
-        agreement, reading.read(args.events, numbers=agreement.is_timed), settings
-    )
+    if args.engine is None:
+        read = reading.read(args.events, numbers=agreement.is_timed)
+        judged = result.judge(agreement, read, settings)
+    else:
+        with using(args.engine, question.folder_of(args.events)) as engine:
+            judged = question.judge(agreement, args.events, settings, engine)
     present(judged, section(judged), as_json=args.as_json, to=args.to, source=judged.title)
     return VIOLATED if any(period.verdict == "violated" for period in judged.periods) else 0
 

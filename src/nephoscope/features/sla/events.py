@@ -66,18 +66,31 @@ class Stream:
 
 
 @dataclass(slots=True)
-class Events:
-    """Events by service and observer, in parts as they were read.
+class EventCounts:
+    """Numbers of events. backward: rows that are earlier than the row of the same observer before
+    them. duplicates: rows that repeat another one of their observer."""
 
-    backward: rows that are earlier than the row of the same observer before them.
-    """
+    rows: int = 0
+    backward: int = 0
+    duplicates: int = 0
+
+
+@dataclass(slots=True)
+class Events(EventCounts):
+    """Events by service and observer, in parts as they were read."""
 
     parts: dict[str, dict[str, list[Stream]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
-    rows: int = 0
-    backward: int = 0
-    duplicates: int = 0
+
+    def add(self, service: str, observer: str, part: Stream) -> None:
+        """Adds the events of an observer that follow those before in the order of the rows."""
+        place = self.parts[service][observer]
+        self.rows += part.times_ns.size
+        self.backward += int((np.diff(part.times_ns) < 0).sum())
+        if place and part.times_ns.size and place[-1].times_ns.size:
+            self.backward += int(part.times_ns[0] < place[-1].times_ns[-1])
+        place.append(part)
 
     def services(self) -> list[str]:
         """Returns the names of the services in alphabetical order."""
@@ -142,19 +155,48 @@ def read(paths: Sequence[Path], *, numbers: bool = True) -> Events:
     """
     events = Events()
     for path in paths:
-        wanted = COLUMNS[:6] if numbers else COLUMNS[:4]
-        for batch in _reader_of(path)(path, wanted):
-            _take(events, batch, path)
+        for batch in batches_of(path, numbers=numbers):
+            take(events, batch, path)
             if events.rows > limits.SLA_EVENTS:
                 raise UsageError(
                     f"{path}: more than {limits.SLA_EVENTS:,} events.", "Judge fewer services."
                 )
     if not events.rows:
-        raise UsageError(f"{paths[0]}: there are no events.", "Let `nephoscope sla watch` run.")
+        raise no_events(paths[0])
     return events
 
 
-def _reader_of(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Any]]:
+def no_events(path: Path) -> UsageError:
+    """Returns the error of files without an event, of which one is named."""
+    return UsageError(f"{path}: there are no events.", "Let `nephoscope sla watch` run.")
+
+
+def batches_of(path: Path, *, numbers: bool, groups: Sequence[int] = ()) -> Iterator[Any]:
+    """Yields the rows of a file in batches. groups: row groups of a Parquet file [default: all].
+
+    Raises UsageError with the file for whatever is wrong.
+    """
+    wanted = COLUMNS[:6] if numbers else COLUMNS[:4]
+    reader = _reader_of(path)
+    return reader(path, wanted, groups) if reader is _parquet else reader(path, wanted)
+
+
+def row_groups_of(path: Path) -> list[int]:
+    """Returns the number of rows of each row group of a Parquet file; empty for another file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if _reader_of(path) is not _parquet:
+        return []
+    try:
+        with textfile.open_regular(path) as stream:
+            about = pq.ParquetFile(stream).metadata
+            return [about.row_group(number).num_rows for number in range(about.num_row_groups)]
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from error
+
+
+def _reader_of(path: Path) -> Callable[..., Iterator[Any]]:
     """Returns the reader of a file, by its first bytes. Raises UsageError."""
     try:
         with textfile.open_regular(path) as stream:
@@ -166,7 +208,7 @@ def _reader_of(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Any]]:
     return prometheus_events.batches if textfile.begins_as_json(path) else _csv
 
 
-def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
+def _parquet(path: Path, wanted: Sequence[str], groups: Sequence[int] = ()) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -176,7 +218,9 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
             names = file.schema_arrow.names
             _check_columns(names, f"{path}:1")
             columns = [name for name in names if name in wanted]
-            yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+            yield from file.iter_batches(
+                batch_size=_BATCH_ROWS, row_groups=list(groups) or None, columns=columns
+            )
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
 
@@ -268,7 +312,7 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
     return UsageError(f"{path}: the events cannot be read: {text[:200]}.", hint)
 
 
-def _take(events: Events, batch: Any, path: Path) -> None:
+def take(events: Events, batch: Any, path: Path) -> None:
     """Adds the rows of a batch to the events of their services and observers."""
     columns: Mapping[str, Any] = dict(zip(batch.schema.names, batch.columns, strict=True))
     times = _times(columns["time"], path)
@@ -281,14 +325,8 @@ def _take(events: Events, batch: Any, path: Path) -> None:
     services, codes = _codes(columns.get("service"), UNNAMED, times.size)
     observers, second = _codes(columns.get("observer"), "", times.size)
     keys = codes * len(observers) + second
-    events.rows += times.size
     for key, part in _split(whole, keys):
-        place = events.parts[services[key // len(observers)]][observers[key % len(observers)]]
-        steps = np.diff(part.times_ns)
-        events.backward += int((steps < 0).sum())
-        if place and part.times_ns.size and place[-1].times_ns.size:
-            events.backward += int(part.times_ns[0] < place[-1].times_ns[-1])
-        place.append(part)
+        events.add(services[key // len(observers)], observers[key % len(observers)], part)
 
 
 def _split(whole: Stream, keys: NDArray[np.int64]) -> Iterator[tuple[int, Stream]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nephoscope.core import units
-from nephoscope.features.sla.events import UNNAMED, Events, Stream
+from nephoscope.features.sla.events import UNNAMED, EventCounts, Stream
 from nephoscope.features.sla.periods import NS, is_rolling, periods_between, text_of
 from nephoscope.features.sla.terms import Agreement, nanoseconds
 
@@ -37,7 +37,11 @@ def span_of(streams: Iterable[Stream]) -> Span:
 
 
 def notes(
-    agreement: Agreement, events: Events, spans: Mapping[str, Span], now_ns: int, holds_ns: int
+    agreement: Agreement,
+    events: EventCounts,
+    spans: Mapping[str, Span],
+    now_ns: int,
+    holds_ns: int,
 ) -> Iterator[str]:
     """Yields the notes of a verdict."""
     yield from agreement.notes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from nephoscope.core.errors import UsageError
@@ -12,7 +13,7 @@ from nephoscope.core.reading import textfile
 from nephoscope.core.reading.fields import Record
 from nephoscope.features.sla import credit, judging
 from nephoscope.features.sla.credit import Credit, money
-from nephoscope.features.sla.events import Events, Stream
+from nephoscope.features.sla.events import EventCounts, Events, Stream
 from nephoscope.features.sla.notes import Span, notes, span_of
 from nephoscope.features.sla.objectives import ObjectiveVerdict, Word
 from nephoscope.features.sla.periods import (
@@ -84,20 +85,55 @@ class VerdictSettings(Record):
     terms: TermsReading = TermsReading()
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceVerdicts:
+    """The verdicts on one service. duplicates: events that were counted once."""
+
+    observers: tuple[str, ...]
+    span: Span
+    duplicates: int
+    periods: tuple[PeriodVerdict, ...]
+
+
 def judge(agreement: Agreement, events: Events, settings: VerdictSettings) -> SlaVerdict:
     """Returns the verdict on every service and period of which there are events."""
+    judged = partial(judge_service, agreement, events, settings)
+    return verdict_of(agreement, events, events.services(), judged, settings)
+
+
+def judge_service(
+    agreement: Agreement, events: Events, settings: VerdictSettings, service: str
+) -> ServiceVerdicts:
+    """Returns the verdicts on one service. Raises UsageError."""
     exclusions = _exclusions(agreement, settings.exclusions)
-    services = _selected(events.services(), settings.services, "service")
+    before = events.duplicates
+    streams = events.observers(service)
+    return ServiceVerdicts(
+        tuple(streams),
+        span_of(streams.values()),
+        events.duplicates - before,
+        tuple(_of_service(agreement, service, list(streams.values()), exclusions, settings)),
+    )
+
+
+def verdict_of(
+    agreement: Agreement,
+    counts: EventCounts,
+    names: Sequence[str],
+    judged: Callable[[str], ServiceVerdicts],
+    settings: VerdictSettings,
+) -> SlaVerdict:
+    """Returns the verdict on those of the named services that the terms and settings select.
+
+    judged: returns the verdicts on a service.
+    """
+    _exclusions(agreement, settings.exclusions)
+    services = _selected(names, settings.services, "service")
     if not settings.services and agreement.service in services:
         services = [agreement.service]
-    verdicts: list[PeriodVerdict] = []
-    observers: dict[str, None] = {}
-    spans: dict[str, Span] = {}
-    for service in services:
-        streams = events.observers(service)
-        observers.update(dict.fromkeys(streams))
-        spans[service] = span_of(streams.values())
-        verdicts += _of_service(agreement, service, list(streams.values()), exclusions, settings)
+    each = {service: judged(service) for service in services}
+    spans = {service: own.span for service, own in each.items()}
+    verdicts = [verdict for own in each.values() for verdict in own.periods]
     if not verdicts:
         raise UsageError(
             f"All events lie before the first period, which begins at {agreement.first_period} "
@@ -106,6 +142,8 @@ def judge(agreement: Agreement, events: Events, settings: VerdictSettings) -> Sl
             "Correct the start of the periods.",
         )
     labels = _selected(list(dict.fromkeys(v.period for v in verdicts)), settings.periods, "period")
+    observers = dict.fromkeys(name for own in each.values() for name in own.observers)
+    total = EventCounts(counts.rows, counts.backward, sum(own.duplicates for own in each.values()))
     return SlaVerdict(
         agreement.name,
         agreement.title,
@@ -114,11 +152,11 @@ def judge(agreement: Agreement, events: Events, settings: VerdictSettings) -> Sl
         None if agreement.checked is None else agreement.checked.isoformat(),
         agreement.time_zone,
         settings.confidence,
-        events.rows,
+        total.rows,
         tuple(name for name in observers if name),
         tuple(services),
         tuple(verdict for verdict in verdicts if verdict.period in labels),
-        tuple(notes(agreement, events, spans, settings.now_ns, settings.holds_ns)),
+        tuple(notes(agreement, total, spans, settings.now_ns, settings.holds_ns)),
     )
 
 

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from nephoscope.core.errors import Lacking, NephoscopeError, RunFailed, StoreError, words_of
@@ -193,7 +194,7 @@ def _check_workers(session: Any, url: SparkUrl, folder: str) -> None:
     cloudpickle.register_pickle_by_value(worker_facts)
     tasks = 2 * cores_of(session)
     frame = session.range(0, tasks, 1, tasks).mapInArrow(
-        partial(worker_facts.facts_in_batches, folder), "facts string"
+        partial(worker_facts.facts_in_batches, folder, _mirror_in(folder)), "facts string"
     )
     try:
         table = within(START_S, frame.toArrow)
@@ -210,6 +211,12 @@ def _check_workers(session: Any, url: SparkUrl, folder: str) -> None:
     own = worker_facts.worker_facts(folder)
     for text in sorted(set(table["facts"].to_pylist())):
         _require_equal(json.loads(text), own, url, folder)
+
+
+def _mirror_in(folder: str) -> str:
+    """Returns what makes a folder the mirror of a store on object storage; '' where it is none."""
+    path = Path(folder, worker_facts.MIRROR_FILE)
+    return path.read_text(encoding="utf-8") if folder and path.is_file() else ""
 
 
 def _require_equal(facts: dict[str, Any], own: dict[str, Any], url: SparkUrl, folder: str) -> None:
@@ -231,7 +238,7 @@ def _require_equal(facts: dict[str, Any], own: dict[str, Any], url: SparkUrl, fo
         raise StoreError(
             f"The worker {host} of {url} does not see {folder}.",
             "Put the store on a file system that all workers mount at this path, or on object "
-            "storage.",
+            "storage, whose copies the workers have to be able to make at this path.",
         )
 
 

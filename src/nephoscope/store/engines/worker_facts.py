@@ -6,6 +6,7 @@ nothing of it at its top.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
@@ -13,11 +14,19 @@ import socket
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+MIRROR_FILE = ".object_store.json"
+"""As `address.FILE`."""
 LIBRARIES = ("numpy", "scipy", "pyarrow")
 
 
-def worker_facts(folder: str) -> dict[str, Any]:
-    """Returns versions by name, '' for what is missing, and whether a folder is there."""
+def worker_facts(folder: str, mirror: str = "") -> dict[str, Any]:
+    """Returns versions by name, '' for what is missing, and whether a folder is there.
+
+    mirror: content of the file that makes a folder the mirror of a store on object storage. Such a
+    folder is made where it is missing: it is filled from the store by who reads it.
+    """
+    if mirror:
+        _make_mirror(folder, mirror)
     facts = {"host": socket.gethostname(), "Python": platform.python_version()}
     for name in LIBRARIES:
         facts[name] = _version(name)
@@ -25,14 +34,25 @@ def worker_facts(folder: str) -> dict[str, Any]:
     return {**facts, "sees": not folder or os.path.isdir(folder)}
 
 
-def facts_in_batches(folder: str, batches: Iterable[Any]) -> Iterator[Any]:
+def _make_mirror(folder: str, mirror: str) -> None:
+    path = os.path.join(folder, MIRROR_FILE)
+    with contextlib.suppress(OSError):  # the folder is then found missing
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not os.path.exists(path):
+            aside = f"{path}.{os.getpid()}"
+            with open(aside, "w", encoding="utf-8") as stream:
+                stream.write(mirror)
+            os.replace(aside, path)
+
+
+def facts_in_batches(folder: str, mirror: str, batches: Iterable[Any]) -> Iterator[Any]:
     """Yields one batch with the facts as JSON: a function of Spark's `mapInArrow`."""
     import json
 
     import pyarrow as pa
 
     for _ in batches:
-        text = json.dumps(worker_facts(folder))
+        text = json.dumps(worker_facts(folder, mirror))
         yield pa.RecordBatch.from_arrays([pa.array([text])], ["facts"])
 
 

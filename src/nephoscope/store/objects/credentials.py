@@ -8,6 +8,7 @@ knows single sign-on and roles, else the keys of the shared file.
 from __future__ import annotations
 
 import configparser
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,6 +44,20 @@ def s3_settings() -> dict[str, Any]:
         if provider is not None:
             settings["credential_provider"] = provider
     return settings
+
+
+def gs_settings(endpoint: str) -> dict[str, Any]:
+    """Returns the settings for an endpoint; empty for Google's own.
+
+    One without encryption is an emulator: it gets no credentials, and none are looked for.
+    """
+    if not endpoint:
+        return {}
+    if endpoint.startswith("https://"):
+        return {"base_url": endpoint}
+    # `skip_signature` would still ask the service that gives a machine its role.
+    unsigned = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+    return {"service_account_key": json.dumps({"gcs_base_url": endpoint, **unsigned})}
 
 
 def _by_boto3(profile: str) -> Any:

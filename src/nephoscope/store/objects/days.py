@@ -20,7 +20,7 @@ from nephoscope.core.format_versions import OBJECT_STORE
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.objects.mirror import Mirror, name_of, new_name
-from nephoscope.store.objects.object_index import REQUESTS_AT_ONCE, parse_document
+from nephoscope.store.objects.object_index import REQUESTS_AT_ONCE, new_writing, parse_document
 from nephoscope.store.objects.primitives import ConditionFailed
 
 FOLDER, MANIFEST = "days", "days.json"
@@ -155,7 +155,8 @@ def _read(mirror: Mirror, known: str) -> _Manifest:
 
 
 def _write(mirror: Mirror, files: Mapping[str, str], version: str) -> str:
-    content = digests.with_own_digest({"version": OBJECT_STORE.version, "files": dict(files)})
+    values = {"version": OBJECT_STORE.version, "files": dict(files), "writing": new_writing()}
+    content = digests.with_own_digest(values)
     if version:
         return mirror.service.replace(MANIFEST, content, version)
     return mirror.service.create(MANIFEST, content)

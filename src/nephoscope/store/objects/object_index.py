@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -59,7 +60,16 @@ class _Head:
     recent: dict[str, IndexEntry] = field(default_factory=dict)
 
     def content(self) -> bytes:
-        return _document(segments=list(self.segments), runs=self.recent)
+        return _document(segments=list(self.segments), runs=self.recent, writing=new_writing())
+
+
+def new_writing() -> str:
+    """Returns a number that makes equal content that is written again another content.
+
+    Tags of some services are digests of the content, and versions are not: who has the tag of the
+    earlier content would keep its version, and never be able to replace the later one.
+    """
+    return os.urandom(4).hex()
 
 
 def _document(**values: Any) -> bytes:

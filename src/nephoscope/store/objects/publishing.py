@@ -71,6 +71,7 @@ def publish(mirror: Mirror, run_id: str) -> None:
             break
         except ChangedMeanwhile as change:
             _take_over(mirror, folder, base, change.entry)
+    _delete_earlier(mirror, run_id)
     with translating_os_errors(mark, "removed"):
         mark.unlink(missing_ok=True)
 
@@ -88,16 +89,44 @@ def _publish_state(mirror: Mirror, folder: Path, base: Mapping[str, Any], stamp:
         "origin": base.get("origin") or mirror.identity,
     }
     values = {**entry, "stamp": stamp, "labels": dict(manifest.labels)}
+    _note(mirror, run_id, values, base)
     if samples and samples != base.get("samples"):
         mirror.service.put(samples_key(run_id, samples), folder / packs.SAMPLES)
     mirror.service.put(pack_key(run_id, entry), content)
-    # If the answer of the next step is lost, this tells our own entry from another writer's.
-    write_atomically(mirror.mark_path(run_id), json.dumps(values).encode())
     mirror.index.put(run_id, entry, base.get("pack", ""))
     mirror.set_base(folder, values)
-    if base:
-        _delete_objects(mirror, run_id, base, entry)
     mirror.entry(run_id)
+
+
+def _note(mirror: Mirror, run_id: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> None:
+    """Notes in the mark of a run what is about to be published, before its first object is.
+
+    If the answer of the index is lost, this tells our own entry from another writer's. `earlier`
+    has the states whose objects are removed afterwards: the one that is replaced, and those whose
+    publishing was killed.
+    """
+    earlier = _states_of(mirror, run_id)
+    if base:
+        earlier.append(base)
+    names = [{key: state[key] for key in ("pack", "samples")} for state in earlier]
+    write_atomically(mirror.mark_path(run_id), json.dumps({**values, "earlier": names}).encode())
+
+
+def _states_of(mirror: Mirror, run_id: str) -> list[Mapping[str, Any]]:
+    """Returns the states that a mark names: the one that was being published, and earlier ones."""
+    with contextlib.suppress(ValueError, OSError):
+        noted = json.loads(mirror.mark_path(run_id).read_bytes() or b"{}")
+        if noted.get("pack"):
+            return [noted, *noted.get("earlier", ())]
+    return []
+
+
+def _delete_earlier(mirror: Mirror, run_id: str) -> None:
+    """Removes the objects of the states that a mark names, but those of the published one."""
+    now = mirror.base(run_id)
+    for state in _states_of(mirror, run_id) if now else ():
+        if state["pack"] != now["pack"]:
+            _delete_objects(mirror, run_id, state, now)
 
 
 def _samples(mirror: Mirror, folder: Path, base: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -127,10 +156,10 @@ def _take_over(
     Trials change on the machine that measures; elsewhere only labels and the end of the report do.
     """
     run_id = folder.name
-    with contextlib.suppress(ValueError):
-        written = json.loads(mirror.mark_path(run_id).read_bytes() or b"{}")
-        if entry is not None and written.get("pack") == entry["pack"]:
-            mirror.set_base(folder, written)  # the answer of this machine's own write was lost
+    for written in _states_of(mirror, run_id)[:1]:
+        if entry is not None and written["pack"] == entry["pack"]:
+            # The answer of this machine's own write was lost.
+            mirror.set_base(folder, {key: written[key] for key in written if key != "earlier"})
             return
     is_measured_here = not base or base["origin"] == mirror.identity
     if entry is None and not is_measured_here:

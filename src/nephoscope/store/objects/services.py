@@ -25,7 +25,7 @@ from obstore.exceptions import (
 from nephoscope.core.errors import StoreError
 from nephoscope.store.files import writing_atomically
 from nephoscope.store.objects.address import ObjectAddress
-from nephoscope.store.objects.credentials import NO_CREDENTIALS, s3_settings
+from nephoscope.store.objects.credentials import NO_CREDENTIALS, gs_settings, s3_settings
 from nephoscope.store.objects.primitives import ConditionFailed, ListedObject, StoredObject
 
 CONNECT_S, ANSWER_S, GIVE_UP_S = 5, 60, 20
@@ -53,8 +53,7 @@ def open_service(address: ObjectAddress) -> Obstore:
         if address.endpoint:
             config["endpoint"] = address.endpoint
     elif address.scheme == "gs":
-        if address.endpoint:
-            config = {"base_url": address.endpoint, "skip_signature": True}
+        config = gs_settings(address.endpoint)
     else:
         if host:
             config["account_name"] = host.partition(".")[0]
