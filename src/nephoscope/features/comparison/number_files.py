@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
+from nephoscope.core.reading import textfile
 
 
 def read(path: Path) -> list[float]:
@@ -15,15 +15,11 @@ def read(path: Path) -> list[float]:
     Raises UsageError with file and line at the first thing that is no finite number.
     """
     try:
-        if path.stat().st_size > limits.IMPORT_BYTES:
-            raise UsageError(f"{path} is larger than 256 MiB.", "Use a sample of its lines.")
-        text = path.read_text(encoding="utf-8-sig")
+        text = textfile.large_bytes(path, "Use a sample of its lines.").decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(
             f"{path} is not a text file.", "Use a file with one number per line."
         ) from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     numbers = []
     for line, content in enumerate(text.splitlines(), start=1):
         word = content.partition("#")[0].strip()

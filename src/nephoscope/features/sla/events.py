@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading import textfile
+from nephoscope.core.reading import regular, textfile
 from nephoscope.features.sla import leap_seconds, prometheus_events
 from nephoscope.features.sla.periods import NS, text_of
 
@@ -157,7 +157,7 @@ def read(paths: Sequence[Path], *, numbers: bool = True) -> Events:
 def _reader_of(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Any]]:
     """Returns the reader of a file, by its first bytes. Raises UsageError."""
     try:
-        with textfile.open_regular(path) as stream:
+        with regular.open_regular(path) as stream:
             is_parquet = stream.read(4) == b"PAR1"
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -171,7 +171,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     try:
-        with textfile.open_regular(path) as stream:
+        with regular.open_regular(path) as stream:
             file = pq.ParquetFile(stream)
             names = file.schema_arrow.names
             _check_columns(names, f"{path}:1")
@@ -186,7 +186,7 @@ def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
     import pyarrow.csv as csv
 
     try:
-        with textfile.open_regular(path, pipe=False) as stream:
+        with regular.open_regular(path, pipe=False) as stream:
             names = _header(stream.readline(limits.IMPORT_LINE_BYTES), path)
             _check_columns(names, f"{path}:1")
             lines = iter(lambda: stream.readline(limits.IMPORT_LINE_BYTES), b"")
