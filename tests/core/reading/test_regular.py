@@ -197,7 +197,7 @@ def test_no_line_is_appended_to_anything_else(
     replace: Callable[[Path], None], tmp_path: Path
 ) -> None:
     replace(tmp_path / "x")
-    with pytest.raises(OSError, match="regular|levels|directory"):
+    with pytest.raises(OSError, match=r"regular|levels|directory"):
         open_to_append(tmp_path / "x")
 
 
