@@ -223,7 +223,7 @@ def test_signs_of_congestion(tmp_path: Path) -> None:
         ("rtt_ms,delay_ms\n1,1\n", "several columns of delays"),
         ("sequence\n1\n", "no column with delays or rates"),
         ("sequence,rtt_ms\n1,1\n99999999,1\n", "span 99,999,999 packets"),
-        ("sequence,rtt_ms\n1.5,1\n", "no whole number"),
+        ("sequence,rtt_ms\n1.5,1\n", "not a whole number"),
         ("bits_per_s\n1\n", "lengths of the intervals"),
         ("bits_per_s,bytes\n1,1\n", "exclude each other"),
         ("interval_s,bits_per_s\n0,1\n", "not longer than 0"),
