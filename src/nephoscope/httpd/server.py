@@ -38,8 +38,10 @@ class TimedProtocol(H11Protocol):
         """Begins to wait for a request, and makes room for this connection."""
         super().connection_made(transport)
         self._wait()
-        every = [other for other in self.connections if isinstance(other, TimedProtocol)]
-        same = [other for other in every if other._address == self._address]
+        every = [
+            connection for connection in self.connections if isinstance(connection, TimedProtocol)
+        ]
+        same = [connection for connection in every if connection._address == self._address]
         if len(same) > MAX_ADDRESS_CONNECTIONS and not _close_one_that_waits(same, self):
             self.transport.close()
         elif len(every) >= MAX_CONNECTIONS:
@@ -78,10 +80,12 @@ class TimedProtocol(H11Protocol):
 
 def _close_one_that_waits(connections: Iterable[TimedProtocol], new: TimedProtocol) -> bool:
     """Closes the connection that has waited longest for a request; returns whether one waits."""
-    waiting = [other for other in connections if other is not new and other._is_waiting]
+    waiting = [
+        connection for connection in connections if connection is not new and connection._is_waiting
+    ]
     if not waiting:
         return False
-    oldest = min(waiting, key=lambda other: other._waits_since_s)
+    oldest = min(waiting, key=lambda connection: connection._waits_since_s)
     oldest.connections.discard(oldest)  # now, since the loop reports its end later
     oldest.transport.abort()
     return True

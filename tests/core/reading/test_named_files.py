@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.conftest import run_inside
 
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading.named_files import lies_beside, quoted_if_beside
+from nephoscope.core.reading.named_files import hiding_content_elsewhere, is_below
 
 SECRET = "root:s3cret:20228"
 HEAD = (
@@ -59,18 +59,18 @@ def test_links_are_followed_before_it_is_decided(tmp_path: Path) -> None:
     (tmp_path / "a" / "own").write_text("")
     (tmp_path / "ab").write_text("")
     (tmp_path / "a" / "link").symlink_to("../ab")
-    assert lies_beside(tmp_path / "a" / "own", tmp_path / "a")
-    assert lies_beside(tmp_path / "a" / ".." / "a" / "own", tmp_path / "a")
-    assert not lies_beside(tmp_path / "a" / "link", tmp_path / "a")
-    assert not lies_beside(tmp_path / "ab", tmp_path / "a")
+    assert is_below(tmp_path / "a" / "own", tmp_path / "a")
+    assert is_below(tmp_path / "a" / ".." / "a" / "own", tmp_path / "a")
+    assert not is_below(tmp_path / "a" / "link", tmp_path / "a")
+    assert not is_below(tmp_path / "ab", tmp_path / "a")
 
 
 def test_other_errors_pass(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
-    with pytest.raises(KeyError), quoted_if_beside(tmp_path / "x", Path("/none"), "list"):
+    with pytest.raises(KeyError), hiding_content_elsewhere(tmp_path / "x", Path("/none"), "list"):
         raise KeyError
     with (
         pytest.raises(UsageError, match="this is not a list that can be used"),
-        quoted_if_beside(tmp_path / "x", Path("/none"), "list"),
+        hiding_content_elsewhere(tmp_path / "x", Path("/none"), "list"),
     ):
         raise UsageError("secret")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,10 @@ from nephoscope.cli.kit.command import command
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
 from nephoscope.core.errors import UsageError
+from nephoscope.core.naming import plural
+
+if TYPE_CHECKING:
+    from nephoscope.store import StoredRun
 
 FORMATS = ("csv", "jsonl", "parquet")
 EARLIER_FORMATS = ("json",)
@@ -50,6 +55,7 @@ def export(args: _ExportArguments) -> None:
     runs = Store(args.store)
     # Two names of one run, such as its id and `latest`, are one run.
     stored = list({run.id: run for run in map(runs.open, args.names)}.values())
+    _name_damaged(stored)
     if args.to is None and args.file_format == "parquet" and sys.stdout.isatty():
         raise UsageError(
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
@@ -62,3 +68,16 @@ def export(args: _ExportArguments) -> None:
         sys.stdout.flush()
         exporting.export(stored, args.file_format, sys.stdout.buffer, engine)
         sys.stdout.buffer.flush()
+
+
+def _name_damaged(runs: Sequence[StoredRun]) -> None:
+    """Warns of trials whose samples are missing from an export because their files are damaged."""
+    from nephoscope.store.trialfile import DAMAGED
+
+    for run in runs:
+        count = sum(record.failure_name == DAMAGED for record in run.records())
+        if count:
+            output.warn(
+                f"{plural(count, 'trial')} of {run.id} cannot be read and will be missing. "
+                "`nephoscope verify` names the files."
+            )

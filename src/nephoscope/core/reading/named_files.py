@@ -15,14 +15,14 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import regular
 
 
-def lies_beside(file: Path, folder: Path) -> bool:
+def is_below(file: Path, folder: Path) -> bool:
     """States whether a file is in a folder or below it, with all links followed."""
     top = os.path.realpath(folder)
     return os.path.commonpath((os.path.realpath(file), top)) == top
 
 
 @contextlib.contextmanager
-def quoted_if_beside(file: Path, folder: Path, what: str) -> Iterator[None]:
+def hiding_content_elsewhere(file: Path, folder: Path, what: str) -> Iterator[None]:
     """Reads a file in its block, whose errors tell nothing of a file that lies elsewhere.
 
     folder: of the file that names it. what: it is called in sentences. Errors of a file that cannot
@@ -31,7 +31,7 @@ def quoted_if_beside(file: Path, folder: Path, what: str) -> Iterator[None]:
     try:
         yield
     except UsageError:
-        if lies_beside(file, folder) or not _is_readable(file):
+        if is_below(file, folder) or not _is_readable(file):
             raise
         raise UsageError(
             f"{file}: this is not a {what} that can be used.",

@@ -106,7 +106,7 @@ def read(path: Path | None = None) -> tuple[list[MachineLife], int]:
             return [], 0
         raise UsageError(f"{path}: there is no such file.", "Check the path.") from None
     except OSError as error:
-        raise UsageError(f"{path}: this cannot be read: {error.strerror}.") from None
+        raise UsageError(f"{file}: this cannot be read: {error.strerror}.") from None
     lives, left_out = [], 0
     for line in lines:
         if not line.strip():
