@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import resource
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.core.reading.test_regular import a_device, a_folder, a_loop, a_pipe
 from tests.e2e.conftest import Done, run_inside
+from tests.waiting import failing_after
 
 from nephoscope.features.compaction import summarise
 from nephoscope.report import report_files
@@ -73,9 +73,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_wait() -> Iterator[None]:
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
+    with failing_after(300):
+        yield
 
 
 def attacked(whole: Path, store: Path, file: str, replace: Callable[[Path], None]) -> Path:

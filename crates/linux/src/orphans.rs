@@ -37,7 +37,8 @@ pub fn end_all() -> usize {
         }
         for child in &children {
             // SAFETY: as above. A signal may interrupt the wait; the next round looks again.
-            ended += usize::from(unsafe { libc::waitpid(*child, std::ptr::null_mut(), 0) } == *child);
+            ended +=
+                usize::from(unsafe { libc::waitpid(*child, std::ptr::null_mut(), 0) } == *child);
         }
     }
 }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import io
 import os
-import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import failing_after
 
 import nephoscope
 from nephoscope.core.reading import regular
@@ -97,9 +97,8 @@ READS |= {"read_table", "read_metadata", "fdopen", "input"}
 @pytest.fixture(autouse=True)
 def _no_wait() -> Iterator[None]:
     """Ends a test that waits for a pipe's other end."""
-    signal.alarm(20)
-    yield
-    signal.alarm(0)
+    with failing_after(60):
+        yield
 
 
 def opens_a_file(call: ast.Call) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.core.reading.test_regular import a_device, a_folder, a_loop, a_pipe
+from tests.waiting import failing_after
 
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.measure.cloud import ended_rentals, machine_lives
@@ -16,9 +16,8 @@ from nephoscope.measure.cloud.intents import RentalFolder
 
 @pytest.fixture(autouse=True)
 def _no_wait() -> Iterator[None]:
-    signal.alarm(20)
-    yield
-    signal.alarm(0)
+    with failing_after(60):
+        yield
 
 
 @pytest.mark.parametrize("replace", [a_pipe, a_device, a_loop, a_folder])
