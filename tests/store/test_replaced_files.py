@@ -123,6 +123,7 @@ def test_a_replaced_file_is_named_and_costs_its_run_only(
 
 
 @pytest.mark.slow
+@pytest.mark.contradicting  # a damaged warm-up trial is listed, and no count of trials has it
 @pytest.mark.parametrize("replace", REPLACEMENTS)
 @pytest.mark.parametrize("file", FILES)
 def test_every_command_that_reads_a_store_ends(
