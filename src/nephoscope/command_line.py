@@ -99,9 +99,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     # Records form no cycles; looking for some takes a seventh of the time of an analysis.
     gc.set_threshold(50_000, 20, 20)
-    output.prepare_streams()
-    output.refuse_libraries_without_memory()
     try:
+        output.prepare_streams()
+        output.refuse_too_few_files()
+        output.refuse_libraries_without_memory()
         output.refuse_undecodable(sys.argv[1:] if argv is None else argv)
         with output.unreadable_runs_named():
             code = program.main(

@@ -141,3 +141,10 @@ def test_a_value_never_becomes_an_option(tmp_path: Path) -> None:
     found = words("study show", ("name", "--help"), store=tmp_path)
     assert found.index("--") < found.index("--help")
     assert "--state=--store=/" in words("runs", ("state", "--store=/"), store=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a" * 3000, "a/" * 1500, "", ".", "link", "x\0y"])
+def test_names_that_no_file_can_have_are_unknown(name: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("link")
+    with pytest.raises(UnknownName, match="There is no file"):
+        queries.file_of(name, tmp_path)

@@ -437,3 +437,40 @@ def test_the_command_line_does_not_load_the_web_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_500_silent_connections_of_one_address_hold_up_nobody(server: RunningServer) -> None:
+    with ExitStack() as stack:
+        clients = []
+        for number in range(500):
+            client = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
+            clients.append(stack.enter_context(client))
+            if number % 2:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+            if number % 50 == 49:
+                assert ask(server, "/api/v1/overview")[0] == 200, number
+        # The oldest are closed, and the newest may still send.
+        assert clients[0].recv(1) == b""
+        clients[-1].sendall(b"alhost\r\n\r\n")
+        assert clients[-1].recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/commands/run?plan=" + "a" * 3000,
+        "/api/v1/commands/run?plan=" + "a/" * 1500,
+        "/api/v1/commands/run?plan=",
+        "/api/v1/compare?a=&b=",
+        "/api/v1/compare?a=&b=latest",
+        "/api/v1/compare?a=" + "a" * 3000 + "&b=b",
+        "/api/v1/runs/" + "a" * 3000 + "/result",
+        "/api/v1/commands/compare?runs=&runs=",
+        "/api/v1/commands/sla%20verdict?contract=" + "a" * 300,
+    ],
+)
+def test_empty_and_long_names_are_a_sentence(server: RunningServer, path: str) -> None:
+    status, content = ask(server, path)
+    assert status in (400, 404)
+    assert set(content) == {"error", "hint"}
+    assert "defect" not in content["error"]

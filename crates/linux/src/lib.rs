@@ -9,6 +9,7 @@ pub mod clock;
 pub mod files;
 pub mod mounts;
 pub mod namespaces;
+pub mod orphans;
 pub mod proc;
 pub mod scheduling;
 pub mod signals;

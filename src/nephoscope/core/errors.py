@@ -62,6 +62,11 @@ class UsageError(NephoscopeError):
 class PlanError(UsageError):
     """A plan that cannot be used; the message begins with file, line and column."""
 
+    omitted = 0
+    """Number of further errors, of which no sentence was made."""
+    is_complete = True
+    """False where the checks ended early, after many errors."""
+
     @property
     def each(self) -> Sequence[PlanError]:
         """The single errors, each with its place and next step."""
@@ -69,11 +74,20 @@ class PlanError(UsageError):
 
 
 class PlanErrors(PlanError):
-    """Several errors of one plan, reported together."""
+    """Several errors of one plan, reported together: the first ones, and how many there are.
 
-    def __init__(self, errors: Sequence[PlanError]) -> None:
-        super().__init__("\n".join(map(str, errors)))
+    omitted: number of further errors, which are not in `errors`. is_complete: False where the
+    checks ended early.
+    """
+
+    PRINTED = 20
+
+    def __init__(
+        self, errors: Sequence[PlanError], omitted: int = 0, *, is_complete: bool = True
+    ) -> None:
         self._errors = tuple(errors)
+        self.omitted, self.is_complete = omitted, is_complete
+        super().__init__("\n".join(self.sentences))
 
     @property
     def each(self) -> Sequence[PlanError]:
@@ -82,8 +96,14 @@ class PlanErrors(PlanError):
 
     @property
     def sentences(self) -> Sequence[str]:
-        """One sentence for each error."""
-        return [str(error) for error in self._errors]
+        """One sentence for each of the first errors, and one on how many follow."""
+        sentences = [str(error) for error in self._errors[: self.PRINTED]]
+        more = len(self._errors) + self.omitted - len(sentences)
+        if more:
+            least = "" if self.is_complete else "At least "
+            noun = "error is" if more == 1 else "errors are"
+            sentences.append(f"{least}{more:,} more {noun} not shown.")
+        return sentences
 
 
 class UnknownName(UsageError):

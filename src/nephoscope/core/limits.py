@@ -94,3 +94,30 @@ MARKET_FILE_BYTES = 8 << 20
 
 MARKET_FIGURES = 20_000
 """Figures of one server type."""
+
+MANIFEST_BYTES = 64 << 20
+"""Bytes of a run's manifest: 64 MiB. A run of 1,000 settings has 1 MiB."""
+
+JOURNAL_BYTES = 256 << 20
+"""Bytes of a run's journal: 256 MiB, some 500,000 trials."""
+
+RECORDS_BYTES = 1 << 30
+"""Bytes of the records of a run's trials: 1 GiB, some 500,000 trials."""
+
+TRIAL_FILE_BYTES = 256 << 20
+"""Bytes of the file of one trial: 256 MiB."""
+
+SAMPLES_BYTES = 64 << 30
+"""Bytes of the samples of a run: 64 GiB, read in parts."""
+
+REPORT_BYTES = 1 << 30
+"""Bytes of a file of a run's report, whose digest is compared in parts: 1 GiB."""
+
+RUN_LIST_BYTES = 256 << 20
+"""Bytes of the list of a store's runs: 256 MiB."""
+
+DAY_FILE_BYTES = 64 << 30
+"""Bytes of a day file, which is read line by line: 64 GiB."""
+
+STATE_BYTES = 64 << 20
+"""Bytes of a file of this program's own state: a rental, a lab, a watch, a mirror of a store."""

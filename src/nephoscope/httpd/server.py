@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Iterable
 from typing import Any
 
 import uvicorn
@@ -16,7 +17,10 @@ from nephoscope.httpd.guard import SEND_S
 from nephoscope.httpd.settings import ServerSettings, url_host
 
 MAX_CONNECTIONS = 256
-"""Connections and requests at once; more get 503."""
+"""Connections at once. A further one takes the place of the one that has waited longest without a
+request; where none waits, it gets 503."""
+MAX_ADDRESS_CONNECTIONS = 128
+"""Connections of one address, of which the same holds, so that others always find a place."""
 HEADERS_S = 10.0
 """Seconds within which a request's headers have to arrive."""
 NICENESS = 10
@@ -24,14 +28,24 @@ NICENESS = 10
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP/1.1, which closes a connection whose request does not arrive in time."""
+    """HTTP/1.1, which closes a connection whose request does not arrive in time, or at once where
+    its place is needed."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _waits_since_s = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begins to wait for a request."""
+        """Begins to wait for a request, and makes room for this connection."""
         super().connection_made(transport)
         self._wait()
+        every = [
+            connection for connection in self.connections if isinstance(connection, TimedProtocol)
+        ]
+        same = [connection for connection in every if connection._address == self._address]
+        if len(same) > MAX_ADDRESS_CONNECTIONS and not _close_one_that_waits(same, self):
+            self.transport.close()
+        elif len(every) >= MAX_CONNECTIONS:
+            _close_one_that_waits(every, self)
 
     def on_response_complete(self) -> None:
         """Begins to wait for the next request."""
@@ -45,14 +59,36 @@ class TimedProtocol(H11Protocol):
             self._deadline.cancel()
         super().connection_lost(exc)
 
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
     def _wait(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+        self._waits_since_s = self.loop.time()
         self._deadline = self.loop.call_later(HEADERS_S, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+        if self._is_waiting:
             self.transport.close()
+
+
+def _close_one_that_waits(connections: Iterable[TimedProtocol], new: TimedProtocol) -> bool:
+    """Closes the connection that has waited longest for a request; returns whether one waits."""
+    waiting = [
+        connection for connection in connections if connection is not new and connection._is_waiting
+    ]
+    if not waiting:
+        return False
+    oldest = min(waiting, key=lambda connection: connection._waits_since_s)
+    oldest.connections.discard(oldest)  # now, since the loop reports its end later
+    oldest.transport.abort()
+    return True
 
 
 def listen(settings: ServerSettings) -> socket.socket:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.reading import regular
 from nephoscope.store import Store
 
 TOKEN_VARIABLE = "NEPHOSCOPE_SERVE_TOKEN"
@@ -129,9 +130,9 @@ def token_of(file: Path | None, store: Store) -> tuple[str, Path | None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _create(path)
-        with path.open(encoding="ascii", errors="replace") as stream:
+        with regular.open_regular(path, pipe=True) as stream:
             mode = os.fstat(stream.fileno()).st_mode
-            content = stream.read(1000).strip()
+            content = stream.read(1000).decode("ascii", "replace").strip()
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read: {error.strerror}.", "Name another file with --token-file."

@@ -15,6 +15,7 @@ from typing import Any
 
 from nephoscope.core import documents
 from nephoscope.core.errors import UsageError
+from nephoscope.core.reading import regular
 from nephoscope.core.reading.printable import escaped
 from nephoscope.httpd.responses import RenderedResponse, failure
 from nephoscope.store import FINISHED, Store, StoredRun
@@ -85,8 +86,8 @@ def _intact(run: StoredRun, name: str) -> bytes | None:
 
     path = run.report_path / name
     try:
-        sums = (run.report_path / "report.sha256").read_text(encoding="utf-8")
-        content = path.read_bytes() if path.stat().st_size <= STORED_BYTES else b""
+        sums = regular.read_text(run.report_path / "report.sha256")
+        content = regular.read_regular(path, STORED_BYTES)
     except (OSError, ValueError):
         return None
     return content if f"{digest_of(content)}  {name}\n" in sums else None

@@ -6,6 +6,7 @@ folder of `--data`, those of runs in the store; nothing of a request can become 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -201,9 +202,10 @@ def file_of(name: str, data: Path | None) -> Path:
             "Start it with --data DIR.",
         )
     path = data / name
-    # Also links are followed before the folders are compared.
-    if "\0" not in name and path.is_file() and path.resolve().is_relative_to(data.resolve()):
-        return path.resolve()
+    # Also links are followed before the folders are compared. A name may be longer than any file's.
+    with contextlib.suppress(OSError):
+        if "\0" not in name and path.is_file() and path.resolve().is_relative_to(data.resolve()):
+            return path.resolve()
     raise UnknownName(f"There is no file '{name[:80]}' in the folder of --data.")
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
+from nephoscope.core.errors import UsageError
 from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.measured import MAX_RUNS, Lines
@@ -142,6 +143,8 @@ async def compare(
 ) -> Response:
     """Compares two runs, or two targets as RUN:TARGET; `a` alone compares its two targets."""
     store = shared.settings.store.path
+    if not a:
+        raise UsageError("compare: 'a' is empty.", "Name a run, and a second one as 'b'.")
     names = [run_of(name, store) for name in (a, b) if name]
     runs = [await shared.run(name.partition(":")[0]) for name in names]
     version = None if any(run.process is not None for run in runs) else _versions(runs)

@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 
 from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import DAY_FILE
+from nephoscope.core.reading import regular
 from nephoscope.store import journal, summary
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import (
@@ -89,8 +90,18 @@ def day_files(store: Path, watch: str | None = None) -> list[DayFile]:
                 with contextlib.suppress(ValueError, FileNotFoundError):
                     ends_s = _ends_s(path.name)
                     day = path.name.removesuffix(".jsonl")
-                    files.append(DayFile(path, day, name, path.stat().st_size, ends_s))
+                    files.append(DayFile(path, day, name, _size_bytes(path), ends_s))
     return sorted(files, key=lambda file: (file.day, file.watch))
+
+
+def _size_bytes(path: Path) -> int:
+    """Returns the size of a file; 0 of a loop of links, which whoever reads it will name."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return 0
 
 
 def _ends_s(name: str) -> float:
@@ -106,7 +117,7 @@ def summaries(
     """Yields the summaries of the day files, oldest day first; one run at a time is in memory.
 
     without: ids of runs whose folder was read. problems: receives a sentence for each line that is
-    left out. Raises StoreError for a file that cannot be read.
+    left out, and for each file that cannot be read.
     """
     seen: set[str] = set()
     for file in day_files(store):
@@ -121,10 +132,12 @@ def read(
 ) -> Iterator[RunMeasurements]:
     """Yields the summaries of a day file; adds a sentence to `problems` for each damaged line.
 
+    A file that cannot be read is one problem: the other days do not depend on it.
+
     later: receives a sentence for all lines of a later format version; None for `problems`.
     """
     unread: Counter[tuple[int, str]] = Counter()
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(_readable_lines(path, problems), start=1):
         if not line.endswith(b"\n"):
             problems.append(f"{path}: the last line is incomplete and left out.")
         elif (measured := summary.parsed(line[:-1])) is not None:
@@ -139,20 +152,27 @@ def read(
         (problems if later is None else later).append(sentence)
 
 
+def _readable_lines(path: Path, problems: list[str]) -> Iterator[bytes]:
+    try:
+        yield from _lines(path)
+    except StoreError as error:
+        problems.append(f"{error.message.removesuffix('.')}, and is left out.")
+
+
 def _lines(path: Path) -> Iterator[bytes]:
     """Yields the lines of a file; none of one that was removed since its folder was listed."""
     with (
         translating_os_errors(path, "read"),
         contextlib.suppress(FileNotFoundError),
-        path.open("rb") as stream,
+        regular.open_regular(path) as stream,
     ):
-        yield from stream
+        yield from regular.lines_of(stream)
 
 
 def find(store: Path, name: str) -> tuple[str, Path] | None:
     """Returns the id of a compacted run and its day file, by its id or the beginning of it."""
     for file in reversed(day_files(store)):
-        for line in _lines(file.path):
+        for line in _readable_lines(file.path, []):
             match = _RUN.match(line)
             if match and name and match[1].decode().startswith(name):
                 return match[1].decode(), file.path
@@ -194,7 +214,7 @@ class DayWriter:
 
     def _replace(self, path: Path, run: str, new: bytes) -> None:
         with translating_os_errors(path, "read"):
-            lines = path.read_bytes().splitlines(keepends=True)
+            lines = [*_lines(path)]
         changed = [
             new if (match := _RUN.match(line)) and match[1].decode() == run else line
             for line in lines
@@ -221,7 +241,10 @@ def _known_lines(path: Path) -> dict[str, int]:
 def _append(path: Path, line: bytes) -> None:
     is_new = not path.exists()
     # Without a buffer, which would keep what a full disk refused, and write it when it is closed.
-    with translating_os_errors(path, "written"), path.open("ab", buffering=0) as stream:
+    with (
+        translating_os_errors(path, "written"),
+        regular.open_to_append(path, buffering=0) as stream,
+    ):
         end = stream.seek(0, os.SEEK_END)
         try:
             rest = memoryview(line)

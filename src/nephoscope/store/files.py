@@ -23,6 +23,10 @@ _STEPS = {
     errno.EACCES: ("permission is denied", "Name a directory of your own with --store."),
     errno.EPERM: ("permission is denied", "Name a directory of your own with --store."),
     errno.ENOTDIR: ("a part of the path is a file", "Name a directory with --store."),
+    errno.EMFILE: (
+        "this process may open no more files",
+        f"Raise its limit: `ulimit -n 1024`. {_ALL_SAVED}",
+    ),
     errno.EIO: ("the disk reports an input/output error", f"Check the disk. {_ALL_SAVED}"),
 }
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nephoscope.core.errors import StoreError
+from nephoscope.core.reading import regular
 from nephoscope.store.files import opened, translating_os_errors
 from nephoscope.store.manifest import FAILED
 
@@ -169,7 +170,7 @@ def _is_locked(journal: Path) -> bool:
     with (
         translating_os_errors(journal, "opened"),
         contextlib.suppress(FileNotFoundError),
-        journal.open("rb") as stream,
+        regular.open_regular(journal) as stream,
     ):
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,8 +19,10 @@ from pathlib import Path
 from sys import intern
 
 from nephoscope import __version__
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import RUN_LIST
+from nephoscope.core.reading import regular
 from nephoscope.store.files import write_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.listing import StoredRunRow, row_of
@@ -232,7 +234,7 @@ def _changes(*paths: str) -> Iterator[int]:
 def _load(path: Path) -> dict[str, Entry]:
     """Returns the runs of a stored list; empty where there is none of this version."""
     try:
-        head, *lines = path.read_bytes().splitlines()
+        head, *lines = regular.read_regular(path, limits.RUN_LIST_BYTES).splitlines()
         if parsed_line(head) != ({"index": _VERSION}, True):
             return {}
         return dict(map(_entry_of, lines))

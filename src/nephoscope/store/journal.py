@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nephoscope.core.reading import jsontext
+from nephoscope.core import limits
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
 
@@ -46,7 +47,7 @@ def merged_event(names: Iterable[str]) -> dict[str, Any]:
 def append(path: Path, event: Mapping[str, Any]) -> None:
     """Adds one line, with the time and its checksum."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    with translating_os_errors(path, "written"), path.open("ab+") as stream:
+    with translating_os_errors(path, "written"), regular.open_to_append(path) as stream:
         _remove_cut_off_line(stream)
         stream.write(with_checksum({"at": at, **event}))
 
@@ -67,10 +68,18 @@ def _remove_cut_off_line(stream: Any) -> None:
             stream.truncate(stream.read().rfind(b"\n") + 1)
 
 
+def _content(path: Path) -> bytes:
+    """Returns a journal as it is; empty where there is none."""
+    try:
+        return regular.read_regular(path, limits.JOURNAL_BYTES)
+    except FileNotFoundError:
+        return b""
+
+
 def extent(path: Path) -> dict[str, Any]:
     """Returns length and digest of a journal, for the manifest of a run that ends."""
     with translating_os_errors(path, "read"):
-        content = path.read_bytes() if path.exists() else b""
+        content = _content(path)
     return {"bytes": len(content), "sha256": digest_of(content)}
 
 
@@ -89,11 +98,10 @@ class Journal:
         """Reads what was added since; a last line that was cut off is left out."""
         with translating_os_errors(path, "read"):
             try:
-                with path.open("rb") as stream:
-                    stream.seek(self._offset)
-                    whole, newline, _ = stream.read().rpartition(b"\n")
+                added = regular.read_regular(path, limits.JOURNAL_BYTES, start=self._offset)
             except FileNotFoundError:
                 return self
+        whole, newline, _ = added.rpartition(b"\n")
         self._offset += len(whole) + len(newline)
         if newline:
             self._lines += map(parsed_line, whole.split(b"\n"))
@@ -143,7 +151,7 @@ class Journal:
         if ended is None:
             return []
         with translating_os_errors(path, "read"):
-            content = path.read_bytes() if path.exists() else b""
+            content = _content(path)
         if digest_of(content[: ended["bytes"]]) == ended["sha256"]:
             return []
         return [f"{path} is damaged: it is not what was stored when the run ended."]

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import RUN
 from nephoscope.core.model import RECORDED
+from nephoscope.core.reading import regular
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -211,7 +213,7 @@ def read_manifest(path: Path) -> RunManifest:
 
     with translating_os_errors(path, "read"):
         try:
-            raw = path.read_bytes()
+            raw = regular.read_regular(path, limits.MANIFEST_BYTES)
             values = jsontext.parse(raw)
         except FileNotFoundError as error:
             raise StoreError(f"{path} is missing.", _HINT) from error

@@ -7,7 +7,6 @@ group. Every line has a checksum, as those of the journal.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from bisect import bisect_right
@@ -21,11 +20,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialRecord
+from nephoscope.core.reading import regular
 from nephoscope.store import constant_columns, trialfile
 from nephoscope.store.batch import Batch
-from nephoscope.store.digests import digest_of
+from nephoscope.store.digests import digest_of, digest_of_file
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.manifest import has_types
@@ -109,14 +110,14 @@ def _ends(samples: Path) -> list[int]:
 
 
 def _range_digests(path: Path, ends: Sequence[int]) -> Iterator[str]:
-    with translating_os_errors(path, "read"), path.open("rb") as stream:
+    with translating_os_errors(path, "read"), regular.open_regular(path) as stream:
         for start, end in pairwise((0, *ends)):
             yield digest_of(stream.read(end - start))
 
 
-def _file_digest(path: Path) -> str:
-    with translating_os_errors(path, "read"), path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _file_digest(path: Path, largest: int = limits.SAMPLES_BYTES) -> str:
+    with translating_os_errors(path, "read"):
+        return digest_of_file(path, largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,32 +161,43 @@ class MergedTrials:
     def _lines(self, digest: str) -> list[dict[str, Any]]:
         """Returns the lines that are as they were written."""
         try:
-            with translating_os_errors(self.records, "read"):
-                content = self.records.read_bytes()
+            if _file_digest(self.records, limits.RECORDS_BYTES) == digest:
+                return self._verified_lines()
+            self.problems.append(f"{self.records} is damaged: its content is not what was stored.")
+            with (
+                translating_os_errors(self.records, "read"),
+                regular.open_regular(self.records) as stream,
+            ):
+                parsed = [parsed_line(line.rstrip(b"\n")) for line in regular.lines_of(stream)]
         except StoreError as error:
             self.problems.append(error.message)
             return []
-        lines = content.split(b"\n")[:-1]
-        if digest_of(content) == digest:
-            parsed: list[dict[str, Any]] = json.loads(b"[" + b",".join(lines) + b"]")
-            return parsed
-        self.problems.append(f"{self.records} is damaged: its content is not what was stored.")
-        return [event for event, holds in map(parsed_line, lines) if holds and event is not None]
+        return [event for event, holds in parsed if holds and event is not None]
+
+    def _verified_lines(self) -> list[dict[str, Any]]:
+        with translating_os_errors(self.records, "read"):
+            content = regular.read_regular(self.records, limits.RECORDS_BYTES)
+        parsed: list[dict[str, Any]] = json.loads(b"[" + b",".join(content.splitlines()) + b"]")
+        return parsed
 
     def _damaged_groups(self, lines: Sequence[Mapping[str, Any]], digest: str) -> frozenset[int]:
         """Returns the row groups that are not what was stored; -1 stands for all of them."""
         try:
+            written = [line for line in lines if "ends" in line]
+            size = self.samples.stat().st_size
+            ends = written[0]["ends"] if written else [size]
+            if ends[-1] != size or ends != sorted(ends):
+                return frozenset({-1})  # unread: a sparse file may take days to read
             if _file_digest(self.samples) == digest:
                 return frozenset()
-            (stored,) = [line for line in lines if "ends" in line]
-            ends, size = stored["ends"], self.samples.stat().st_size
+            (stored,) = written
             digests = list(_range_digests(self.samples, ends))
         except (StoreError, OSError, ValueError):
             return frozenset({-1})
         pairs = zip(digests, stored["sha256"], strict=True)
         damaged = {number for number, (now, then) in enumerate(pairs) if now != then}
         footer = len(ends) - 1
-        return frozenset({-1}) if footer in damaged or size != ends[-1] else frozenset(damaged)
+        return frozenset({-1}) if footer in damaged else frozenset(damaged)
 
     def _is_intact(self, row: int) -> bool:
         return -1 not in self._damaged and self._group_of(row) not in self._damaged
@@ -254,7 +266,9 @@ class MergedTrials:
     def _read(self, chunk: int, columns: Sequence[str] | None) -> pa.Table:
         try:
             with pq.ParquetFile(
-                pa.BufferReader(self.samples.read_bytes()) if self._is_one_chunk else self.samples,
+                pa.BufferReader(regular.read_regular(self.samples, limits.SAMPLES_BYTES))
+                if self._is_one_chunk
+                else self.samples,
                 metadata=None if self._is_one_chunk else self._metadata,
                 page_checksum_verification=True,
                 read_dictionary=None if columns is None else _TEXTS,

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import catalog
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Sample, Shape, TrialRecord, TrialStatus
+from nephoscope.core.reading import regular
 from nephoscope.store import journal, merging
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import changed_reports, digest_of
@@ -373,7 +375,11 @@ class StoredRun(RunFolder):
             return  # new, or of a version without digests: nobody knows what was stored
         for file in looked:
             if file.readable and not file.digest:
-                self.event(stored_event({file.path.name: file.path.read_bytes()}))
+                self.event(
+                    stored_event(
+                        {file.path.name: regular.read_regular(file.path, limits.TRIAL_FILE_BYTES)}
+                    )
+                )
 
     def _read_files(self) -> list[TrialFile]:
         files = self._read_files_once()

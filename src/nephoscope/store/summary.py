@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import RUN_SUMMARY
 from nephoscope.core.model import Better, Estimate, Shape
-from nephoscope.core.reading import jsontext
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.store import journal
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.manifest import has_types, is_moment, is_number
@@ -318,7 +319,7 @@ def read(folder: Path) -> RunMeasurements | None:
     path = folder / FILE
     try:
         with translating_os_errors(path, "read"):
-            content = path.read_bytes() if path.exists() else b""
+            content = regular.read_regular(path, limits.IMPORT_BYTES)
     except StoreError:
         return None
     return parsed(content.removesuffix(b"\n"))

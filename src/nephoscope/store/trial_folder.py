@@ -23,6 +23,8 @@ Version = tuple[int, int, int]
 """Inode, size and time of change of a file."""
 
 _MISSING: Version = (0, 0, 0)
+_UNKNOWN: Version = (-1, 0, 0)
+"""Of what cannot be looked at, such as a loop of links; the error of reading it names the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,8 @@ def _version(path: Path) -> Version:
         stat = path.stat()
     except FileNotFoundError:
         return _MISSING
+    except OSError:
+        return _UNKNOWN
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 

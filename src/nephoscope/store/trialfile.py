@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nephoscope.catalog import BenchmarkSpec
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import (
     AUXILIARY_FACTORS,
@@ -24,7 +25,7 @@ from nephoscope.core.model import (
     TrialStatus,
     factors_key,
 )
-from nephoscope.core.reading import jsontext
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
@@ -184,7 +185,7 @@ def read(path: Path, digest: str = "") -> tuple[TrialRecord, pa.Table]:
     truncated, damaged (page checksums are verified) or was not written by us.
     """
     with translating_os_errors(path, "read"):
-        content = path.read_bytes()
+        content = regular.read_regular(path, limits.TRIAL_FILE_BYTES)
         if digest and digest_of(content) != digest:
             raise _damaged(path, ValueError("its content is not what was stored"))
         try:

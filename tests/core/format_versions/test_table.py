@@ -19,6 +19,7 @@ PACKAGE = ROOT / "src" / "nephoscope"
 KEYS = {"version", "schema_version", "bundle", "sla", "protocol", "format_version"}
 WRITING = {
     "write_atomically",
+    "open_to_append",
     "writing_atomically",
     "write_all_or_none",
     "write_text",
@@ -30,6 +31,8 @@ WRITING = {
     "write_table",
 }
 WRITERS = {
+    "core/reading/regular.py": "the function that the others call",
+    "cli/kit/output.py": "standard error where it was closed: the null device",
     "store/files.py": "the function that the others call",
     "store/manifest.py": "run",
     "store/journal.py": "run",

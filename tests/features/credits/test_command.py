@@ -59,7 +59,7 @@ def test_times_of_the_calendar_and_missing_rates_are_read(tmp_path: Path) -> Non
         (["time,rate", "0,1", "1,fast"], "'fast' in the column rate is no number"),
         (["time,rate", "0,1", "x,2"], "'x' is no time"),
         (["time,rate", "0,1", "2,2", "1,3"], "is not later than the one above"),
-        (["time,rate", "0,1", "1,-3"], "is no rate"),
+        (["time,rate", "0,1", "1,-3"], "is below 0"),
         (["time,rate"], "there are no rows"),
     ],
 )

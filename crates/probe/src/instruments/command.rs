@@ -45,7 +45,9 @@
 //! the sum is exact. With `shell`, differences below the variation of the shell's start cannot be
 //! seen, and a single execution has the median start subtracted, not its own. Standard error is
 //! held in memory during an execution, for the sentence about a failure. What a program
-//! leaves running in the background is not waited for.
+//! leaves running in the background is not waited for; it runs beside the executions that follow,
+//! until it is killed and counted after `cleanup`.
+pub(super) mod leftovers;
 pub(super) mod plan;
 pub(super) mod times;
 
@@ -54,13 +56,14 @@ use crate::threads::execution::{Ending, Execution, Figure, COLLECTED};
 use crate::timing::closed_loop;
 use crate::trial::{factors, Trial};
 use hdrhistogram::Histogram;
+use leftovers::Leftovers;
 use nephoscope_wire::spec::{self, Better, Metric, Param, Resource, Spec};
 use plan::{enter, CommandPlan, Executors, Measured, Quota};
 use serde_json::json;
 use times::{emit_times, executions_document, without, ExecutionTimes};
 
 /// Parameters that `command.duet` has, too.
-pub(super) const SHARED_PARAMS: [Param; 12] = [
+pub(super) const SHARED_PARAMS: [Param; 13] = [
     Param::texts("argv").doc("Program and arguments; with `shell` one text, the command line."),
     Param::text("label", "").doc("Name of the command in results."),
     Param::texts("shell").doc("Shell and its options; an empty list uses no shell."),
@@ -79,6 +82,9 @@ pub(super) const SHARED_PARAMS: [Param; 12] = [
     Param::texts("prepare").doc("Command that runs before each execution."),
     Param::texts("conclude").doc("Command that runs after each execution."),
     Param::texts("cleanup").doc("Command that runs after the executions of a trial."),
+    Param::switch("keep_children", false).doc(
+        "Whether processes that the commands leave running stay when the trial ends; else they are killed.",
+    ),
 ];
 
 const OWN_PARAMS: [Param; 4] = [
@@ -95,7 +101,7 @@ const OWN_PARAMS: [Param; 4] = [
         .doc("Number of executions after which a trial ends."),
 ];
 
-const PARAMS: [Param; 16] = spec::joined(&[&SHARED_PARAMS, &OWN_PARAMS]);
+const PARAMS: [Param; 17] = spec::joined(&[&SHARED_PARAMS, &OWN_PARAMS]);
 
 pub const SPEC: Spec = Spec {
     id: "command",
@@ -146,10 +152,12 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     }
     let output = if collects { COLLECTED } else { output };
     let mut executors = Executors::open(params.text("input"), output)?;
+    let leftovers = Leftovers::watch(trial.params.bool("keep_children"))?;
     commands.setup.run(trial.session, &mut executors.steps)?;
     trial.prepared()?;
-    let measured = measure(trial, &commands, &mut executors);
+    let measured = measure(trial, &commands, &mut executors, &leftovers);
     let cleaned = commands.cleanup.run(trial.session, &mut executors.steps);
+    leftovers.end(&mut trial.out);
     let measured = measured?;
     cleaned?;
     let shell = ExecutionTimes::of(&measured.shell_starts);
@@ -177,12 +185,18 @@ fn figures(texts: &[&str]) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn measure(trial: &Trial, commands: &CommandPlan, executors: &mut Executors) -> Result<Measured> {
+fn measure(
+    trial: &Trial,
+    commands: &CommandPlan,
+    executors: &mut Executors,
+    leftovers: &Leftovers,
+) -> Result<Measured> {
     let quota = Quota::begin(&trial.params, trial.params.u64("duration_ns"));
     let mut measured = Measured::default();
     loop {
         commands.prepare(trial.session, executors, &mut measured)?;
         commands.execute(trial.session, executors, &mut measured)?;
+        leftovers.reap();
         if quota.is_reached(measured.executions.len()) {
             commands.start_shell_often(trial.session, executors, &mut measured)?;
             return Ok(measured);

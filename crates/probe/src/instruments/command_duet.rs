@@ -21,7 +21,7 @@
 //! `slowdown_ratio` compares its speed with that of the counted executions: by which factor a program
 //! is slower while its partner runs. It is missing where less than a quarter of an execution ran alone.
 //!
-//! `shell`, `input`, `exit_codes`, `environment`, `setup` and `cleanup` are of both programs; those with
+//! `shell`, `input`, `exit_codes`, `environment`, `setup`, `cleanup` and `keep_children` are of both programs; those with
 //! `second_` are of the second, and empty ones do not apply to it, but for `second_output`, which is
 //! then `output`.
 //!
@@ -42,6 +42,7 @@
 //! shows whether that can be. They run at the same time in one directory: they must not write to the
 //! same files or listen on the same port. Times are those beside a partner on half of the CPUs, not
 //! those of the program alone.
+use super::command::leftovers::Leftovers;
 use super::command::plan::{enter, CommandPlan, Executors, Measured, Quota};
 use super::command::times::{emit_times, executions_document, without, ExecutionTimes};
 use super::command::SHARED_PARAMS;
@@ -79,7 +80,7 @@ const SECOND_PARAMS: [Param; 9] = [
     Param::seed().doc("Seed of the order of the sets of CPUs; 0 changes with every trial."),
 ];
 
-const PARAMS: [Param; 21] = spec::joined(&[&SHARED_PARAMS, &SECOND_PARAMS]);
+const PARAMS: [Param; 22] = spec::joined(&[&SHARED_PARAMS, &SECOND_PARAMS]);
 
 pub const SPEC: Spec = Spec {
     id: "command.duet",
@@ -122,6 +123,7 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     enter(params.text("working_directory"))?;
     let halves = CpuHalves::of_this_process()?;
     let mut sides = sides(params)?;
+    let leftovers = Leftovers::watch(trial.params.bool("keep_children"))?;
     let setup = &sides[0].commands.setup;
     setup.run(session, &mut sides[0].executors.steps)?;
     trial.prepared()?;
@@ -137,11 +139,12 @@ pub fn run(trial: &mut Trial) -> Result<()> {
     if is_exchanged[0] {
         sides.reverse();
     }
-    let measured = pairs_of_windows(trial, &mut sides, sets);
+    let measured = pairs_of_windows(trial, &mut sides, sets, &leftovers);
     if is_exchanged[0] {
         sides.reverse();
     }
     let cleaned = sides[0].commands.cleanup.run(session, &mut sides[0].executors.steps);
+    leftovers.end(&mut trial.out);
     measured?;
     cleaned?;
     emit(trial, &mut sides)?;
@@ -158,12 +161,14 @@ fn pairs_of_windows(
     trial: &Trial,
     sides: &mut [Side; 2],
     mut sets: [&Vec<usize>; 2],
+    leftovers: &Leftovers,
 ) -> Result<()> {
     let until_ns = clock::monotonic_ns() + trial.params.u64("duration_ns");
     loop {
         window(trial, sides, sets)?;
         sets.reverse();
         window(trial, sides, sets)?;
+        leftovers.reap();
         if clock::monotonic_ns() >= until_ns {
             return Ok(());
         }

@@ -186,8 +186,13 @@ def _text(result: RunResult, *, full: bool, table: bool) -> str:
 def exit_code(result: RunResult, run: StoredRun) -> int:
     """Returns 0, or 3 with a sentence: nothing valid was measured, or a target was lost."""
     if not result.run.trials.valid:
-        reasons = [f" {reason}" for trial in result.invalid for reason in trial.reasons]
-        output.warn(f"No valid trial.{reasons[0] if reasons else ''} Run `nephoscope doctor`.")
+        from nephoscope.store.trialfile import DAMAGED
+
+        reasons = [reason for trial in result.invalid for reason in trial.reasons]
+        reason = f" {reasons[0].removesuffix('.')}." if reasons else ""
+        is_damaged = any(record.failure_name == DAMAGED for record in run.records())
+        step = f"verify {run.id}" if is_damaged else "doctor"
+        output.warn(f"No valid trial.{reason} Run `nephoscope {step}`.")
         return NOTHING_VALID
     lost = run.manifest.lost
     for name, sentence in lost.items():

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from nephoscope.core.reading import regular
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -103,7 +105,9 @@ def targets_of(context: click.Context) -> Iterable[str]:
     yield "local"
     config = Path.home() / ".ssh" / "config"
     if config.is_file():
-        for names in re.findall(r"(?im)^\s*host\s+(.+)$", config.read_text(encoding="utf-8")):
+        for names in re.findall(
+            r"(?im)^\s*host\s+(.+)$", regular.read_text(config, errors="replace")
+        ):
             yield from (f"ssh:{name}" for name in names.split() if not set(name) & set("*?!"))
     with contextlib.suppress(Exception):
         yield from (f"lab:{host}" for host in hosts_of(context))

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from nephoscope.core.errors import (
+    Lacking,
     ReplayedRun,
     UnpublishedRun,
     UnreadableRun,
@@ -41,11 +42,55 @@ MEMORY_MIN = 640 << 20
 _MEMORY_ADVISED = 1 << 30
 
 
+FILES_MIN = 64
+"""Open files with which every command that measures this machine ends as it should."""
+
+
 def prepare_streams() -> None:
-    """Replaces characters that the terminal cannot show by '?', so that none is an exception."""
+    """Replaces characters that the terminal cannot show by '?', so that none is an exception.
+
+    A stream that is closed (`2>&-`) becomes the null device: a file that is opened would get its
+    number, and receive what programs print. Raises UsageError for a closed stdout.
+    """
+    closed = [number for number in range(3) if not _is_open(number)]
+    if closed:
+        null = os.open(os.devnull, os.O_RDWR)  # has the lowest of the closed numbers
+        for number in closed:
+            os.dup2(null, number)
+        if sys.stdin is None:
+            sys.stdin = open(0, closefd=False)  # noqa: SIM115
+        if sys.stderr is None:
+            sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    if 1 in closed:
+        raise UsageError(
+            "Standard output is closed, so that nothing can be printed.",
+            "Name a file or `/dev/null`: `nephoscope … > FILE`.",
+        )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def refuse_too_few_files() -> None:
+    """Raises Lacking where this process may open too few files, which would look like damage."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= FILES_MIN or soft == resource.RLIM_INFINITY:
+        return
+    if hard == resource.RLIM_INFINITY or hard >= FILES_MIN:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES_MIN, hard))
+        return
+    raise Lacking(
+        f"This process may open {hard} files, and needs {FILES_MIN}.",
+        f"Raise the limit: `ulimit -n {FILES_MIN}`, as root where it is refused.",
+    )
 
 
 def refuse_undecodable(arguments: Sequence[str]) -> None:
@@ -263,6 +308,12 @@ def complain_of_defect(error: Exception) -> int:
         reader_left()
         return complain(
             f"Cannot write{where}: {error.strerror}. Free disk space or use another directory.", 3
+        )
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return complain(
+            "This process may open no more files. Raise its limit (`ulimit -n`) to at least 1024; "
+            "what is measured already is stored.",
+            3,
         )
     # How the interpreter reports a limit on memory or processes (`ulimit -v`, `ulimit -u`).
     if isinstance(error, MemoryError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
@@ -135,7 +136,10 @@ def mapping_of(
     known = [field.alias or key for key, field in fields]
     hint = hint or f"Keys: {', '.join(known)}."
     is_wanted = isinstance(values, dict) and (
-        not known or not values or any(_is_near(key, known) for key in values)
+        not known
+        or not values
+        or not values.keys().isdisjoint(known)
+        or any(_is_near(key, known) for key in islice(values, _SIMILAR_KEYS))
     )
     if is_wanted:
         return dict(values)
@@ -151,8 +155,11 @@ def mapping_of(
     raise PlanError(f"{name}: this is no {what}: it has none of its keys, but {keys}.", hint)
 
 
+_SIMILAR_KEYS = 100
+"""Keys of a file that are compared with the wanted ones letter by letter."""
+
 _KINDS: Mapping[type, str] = {list: "a list", str: "a text", bool: "a switch"}
 
 
 def _is_near(key: Any, known: Collection[str]) -> bool:
-    return key in known or bool(difflib.get_close_matches(str(key), known, n=1))
+    return bool(difflib.get_close_matches(str(key), known, n=1))

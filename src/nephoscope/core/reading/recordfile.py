@@ -11,7 +11,6 @@ from pydantic import BaseModel, ValidationError
 from nephoscope.core.reading import foreign, textfile
 from nephoscope.core.reading.fields import BY_HAND
 from nephoscope.core.reading.sentences import Place, place_in, record_at, validation_errors
-from nephoscope.core.reading.validation_errors import ValidationErrors
 
 AnyRecord = TypeVar("AnyRecord", bound=BaseModel)
 
@@ -28,5 +27,5 @@ def validated(values: Any, record: type[AnyRecord], place: Place) -> AnyRecord:
     try:
         return record.model_validate(values, context=BY_HAND)
     except ValidationError as error:
-        ValidationErrors(validation_errors(error, place, partial(record_at, record))).report()
+        validation_errors(error, place, partial(record_at, record)).report()
         raise

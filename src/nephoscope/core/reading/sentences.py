@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -12,10 +13,14 @@ from pydantic_core import ErrorDetails
 
 from nephoscope.core.errors import PlanError, UnknownName
 from nephoscope.core.reading.fields import NAME
-from nephoscope.core.reading.yamltext import Loc, locate
+from nephoscope.core.reading.validation_errors import MAX_ERRORS, ValidationErrors, position_of
+from nephoscope.core.reading.yamltext import Loc, Positions
 
 Place = Callable[[Loc], str]
 """Text of a place, to begin an error with: 'plan.yaml:3:5: '."""
+
+_MISSPELT = 100
+"""Unknown keys of a mapping among which a missing one is looked for."""
 
 RecordAt = Callable[[Loc], Any]
 """A place -> the record that stands there, for 'known here'; None where none does."""
@@ -86,8 +91,10 @@ def place_in(text: str, name: str, document: int = 0) -> Place:
     document: its position among those of the text.
     """
 
+    positions = Positions(text)
+
     def place(loc: Loc) -> str:
-        position = locate(text, loc, document)
+        position = positions.locate(loc, document)
         return f"{name}:{position[0]}:{position[1]}: " if position else f"{name}: "
 
     return place
@@ -95,37 +102,45 @@ def place_in(text: str, name: str, document: int = 0) -> Place:
 
 def validation_errors(
     invalid: ValidationError, place: Place, record_of: RecordAt
-) -> list[PlanError]:
+) -> ValidationErrors:
     """Returns a sentence for each mistake; `record_of` knows the keys at each place.
 
     Several complaints about one value are one mistake, and a missing key that was misspelt is none.
+    Sentences are made for the first mistakes of the file only, of which some are printed.
     """
     chosen: dict[str, ErrorDetails] = {}
-    details = invalid.errors()
+    details = invalid.errors(include_url=False)
+    is_consequence = _consequences(details)
     for detail in sorted(details, key=lambda detail: detail["type"] == "missing"):
-        if _is_consequence(detail, details):
+        if is_consequence(detail):
             continue
         where = place(detail["loc"])
         # All keys that a record lacks have its place.
         chosen.setdefault(
             f"{where}{detail['loc'][-1]}" if detail["type"] == "missing" else where, detail
         )
-    return [_sentence(detail, place, record_of) for detail in chosen.values()]
+    first = sorted(chosen, key=position_of)[:MAX_ERRORS]
+    sentences = [_sentence(chosen[where], place, record_of) for where in first]
+    return ValidationErrors(sentences, len(chosen) - len(first))
 
 
-def _is_consequence(detail: ErrorDetails, details: Iterable[ErrorDetails]) -> bool:
+def _consequences(details: Sequence[ErrorDetails]) -> Callable[[ErrorDetails], bool]:
     """Returns whether a missing key is misspelt beside it, or an empty list has wrong elements."""
-    loc = detail["loc"]
-    if detail["type"] == "too_short":
-        return any(detail["loc"][: len(loc)] == loc != detail["loc"] for detail in details)
-    if detail["type"] != "missing":
-        return False
-    misspelt = [
-        detail["loc"][-1]
-        for detail in details
-        if detail["type"] == "extra_forbidden" and detail["loc"][:-1] == loc[:-1]
-    ]
-    return any(difflib.get_close_matches(str(key), [str(loc[-1])]) for key in misspelt)
+    unknown: dict[Loc, list[str]] = defaultdict(list)
+    above: set[Loc] = set()
+    for detail in details:
+        loc = detail["loc"]
+        above.update(loc[:length] for length in range(len(loc)))
+        if detail["type"] == "extra_forbidden" and len(unknown[loc[:-1]]) < _MISSPELT:
+            unknown[loc[:-1]].append(str(loc[-1]))
+
+    def is_consequence(detail: ErrorDetails) -> bool:
+        loc = detail["loc"]
+        if detail["type"] == "missing":
+            return bool(difflib.get_close_matches(str(loc[-1]), unknown.get(loc[:-1], ())))
+        return detail["type"] == "too_short" and loc in above
+
+    return is_consequence
 
 
 def _sentence(error: ErrorDetails, place: Place, record_of: RecordAt) -> PlanError:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import csv
-import errno
 import io
-import os
 import re
-import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from nephoscope.core import limits
 from nephoscope.core.errors import PlanError, UsageError
+from nephoscope.core.reading.regular import open_regular
 
 
 def read(
@@ -172,19 +169,3 @@ def check_columns(
         raise UsageError(f"{where}: duplicate column.", "Name each column once.")
     if missing := [name for name in needed if name not in names]:
         raise UsageError(f"{where}: the column '{missing[0]}' is missing.", "It is required.")
-
-
-def open_regular(file: Path, *, pipe: bool = False) -> BinaryIO:
-    """Opens a regular file for reading; a device or a named pipe could block or never end.
-
-    pipe: opens a pipe, too. Raises OSError.
-    """
-    # Without the last flag, opening a named pipe waits for somebody who writes to it.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-    descriptor = os.open(file, flags)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode) or (pipe and stat.S_ISFIFO(mode)):
-        os.set_blocking(descriptor, True)
-        return open(descriptor, "rb")
-    os.close(descriptor)
-    raise OSError(errno.EINVAL, "it is no regular file")

@@ -23,7 +23,6 @@ from nephoscope.core.reading.fields import (
     read_by,
 )
 from nephoscope.core.reading.sentences import Place, place_in, record_at, validation_errors
-from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 
 Kind = Literal["voip", "video-call", "streaming", "game", "web", "transactions", "batch"]
@@ -135,7 +134,7 @@ def read(file: Path | None, sets: Mapping[str, str]) -> Application:
     except ValidationError as invalid:
         place = _place(text, name, sets)
         record_of = lambda loc: record_at(Application, loc)  # noqa: E731
-        ValidationErrors(validation_errors(invalid, place, record_of)).report()
+        validation_errors(invalid, place, record_of).report()
         raise
 
 

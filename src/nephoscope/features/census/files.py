@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading import textfile
+from nephoscope.core.reading import numbers, textfile
 from nephoscope.features.census.records import MachineCount, Observations, StatedSpeed
 
 NEEDED = ("instance_type", "model")
@@ -73,7 +73,7 @@ class _FileRow:
         if not text:
             return None
         try:
-            value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+            value = numbers.ANY.read(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         except ValueError:
             value = math.nan
         if not (low <= value <= high) or (above and value == low):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import UsageError, words_of
-from nephoscope.core.reading import textfile
+from nephoscope.core.reading import regular
 from nephoscope.measure.cloud.ended_rentals import EndedRental
 
 NEEDED = ("BilledCost", "BillingCurrency", "ChargePeriodStart", "ServiceCategory", "Tags")
@@ -87,9 +87,7 @@ def read(file: Path, ended: Sequence[EndedRental]) -> Bill:
 
 def _rows(file: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     try:
-        with io.TextIOWrapper(
-            textfile.open_regular(file), encoding="utf-8-sig", newline=""
-        ) as text:
+        with io.TextIOWrapper(regular.open_regular(file), encoding="utf-8-sig", newline="") as text:
             rows = csv.DictReader(text, strict=True)
             missing = [name for name in NEEDED if name not in (rows.fieldnames or ())]
             if missing:

@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
+from nephoscope.core.reading import numbers, textfile
 
 
 def read(path: Path) -> list[float]:
     """The numbers of a file, in its order; '#' begins a comment, blank lines are skipped.
 
-    Raises UsageError with file and line at the first thing that is no finite number.
+    Raises UsageError with file and line at the first thing that is no number, or so large or
+    small that analyses of it overflow.
     """
     try:
-        if path.stat().st_size > limits.IMPORT_BYTES:
-            raise UsageError(f"{path} is larger than 256 MiB.", "Use a sample of its lines.")
-        text = path.read_text(encoding="utf-8-sig")
+        text = textfile.large_bytes(path, "Use a sample of its lines.").decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(
             f"{path} is not a text file.", "Use a file with one number per line."
         ) from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    numbers = []
+    values = []
     for line, content in enumerate(text.splitlines(), start=1):
         word = content.partition("#")[0].strip()
         if not word:
             continue
-        try:
-            numbers.append(float(word))
-        except ValueError:
-            numbers.append(math.nan)
         if line == 1 and word[0] in "{[<":
             raise UsageError(
                 f"{path} is a result file of another tool, not a list of numbers.",
                 f"Import it with `nephoscope import {path}`, then compare the runs.",
             )
-        if not math.isfinite(numbers[-1]):
+        try:
+            values.append(numbers.ANY.read(word))
+        except ValueError as error:
             raise UsageError(
-                f"{path}:{line}: '{word[:40]}' is not a number.",
+                f"{path}:{line}: '{word[:40]}' {error}.",
                 "Write one number per line; '#' starts a comment.",
-            )
-    if not numbers:
+            ) from None
+    if not values:
         raise UsageError(f"{path} has no numbers.", "Write one number per line.")
-    return numbers
+    return values

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading import foreign, jsontext, textfile
+from nephoscope.core.reading import foreign, jsontext, regular
 from nephoscope.features.cost.price_lists import Import
 from nephoscope.features.cost.price_records import (
     Offer,
@@ -66,9 +66,7 @@ def read(file: Path) -> Import:
     sums: dict[str, _Sums] = {}
     left_out: Counter[str] = Counter()
     try:
-        with io.TextIOWrapper(
-            textfile.open_regular(file), encoding="utf-8-sig", newline=""
-        ) as text:
+        with io.TextIOWrapper(regular.open_regular(file), encoding="utf-8-sig", newline="") as text:
             rows = csv.DictReader(text, strict=True)
             _check_columns(rows.fieldnames or (), file)
             for cells in rows:

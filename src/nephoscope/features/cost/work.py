@@ -23,6 +23,7 @@ from nephoscope.core.format_versions import CAPACITY
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading import jsontext, recordfile, textfile
 from nephoscope.core.reading.fields import Count, Part, Record
+from nephoscope.core.reading.named_files import hiding_content_elsewhere
 from nephoscope.features.census.analysis import draw_mix
 from nephoscope.features.census.result import of_files
 from nephoscope.features.cost import price_records
@@ -215,7 +216,8 @@ def _capacity(option: WorkOption, folder: Path) -> Estimate:
     if option.capacity_per_s is not None:
         return option.capacity_per_s.estimate("per_s")
     file = folder / str(option.capacity_file)
-    return _stated_capacity(_capacity_document(file), file)
+    with hiding_content_elsewhere(file, folder, "result of `nephoscope capacity`"):
+        return _stated_capacity(_capacity_document(file), file)
 
 
 def _capacity_document(file: Path) -> Any:
@@ -255,9 +257,9 @@ def _models(option: WorkOption, folder: Path) -> tuple[list[float], list[Estimat
         return [float(speed.machines) for speed in own], [
             speed.speed.estimate("none") for speed in own
         ]
-    mix = of_census(
-        of_files([folder / option.census]), kind=option.instance_type, benchmark=option.benchmark
-    )
+    file = folder / option.census
+    with hiding_content_elsewhere(file, folder, "list of counts"):
+        mix = of_census(of_files([file]), kind=option.instance_type, benchmark=option.benchmark)
     if sum(model.share for model in mix.models) < 1 - 1e-6:
         raise UsageError(
             f"{option.census}: some counted models have no speed of this benchmark.",

@@ -12,7 +12,7 @@ import numpy as np
 
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading import textfile
+from nephoscope.core.reading import numbers, textfile
 from nephoscope.core.reading.sentences import listed
 from nephoscope.store.imports.moments import moment_s
 
@@ -155,14 +155,10 @@ def _is_number(text: str) -> bool:
 def _add(series: FileSeries, row: Mapping[str, str], columns: _Columns, where: str) -> None:
     at_s = _seconds(row[columns.time], TIMES[columns.time.lower()], where)
     text = row[columns.rate]
-    rate = math.nan if text.lower() in _MISSING else float(text)
-    if math.isnan(rate):
+    if text.lower() in _MISSING:
         series.left_out["without a rate"] += 1
         return
-    if not 0 <= rate < math.inf:
-        raise UsageError(
-            f"{where}: {columns.rate} {text[:30]} is no rate.", "Rates are 0 or more, and finite."
-        )
+    rate = _from_zero(text, where, columns.rate)
     if series.at_s and at_s == series.at_s[-1] and rate == series.rates[-1]:
         series.left_out["twice in the file"] += 1
         return
@@ -176,14 +172,23 @@ def _add(series: FileSeries, row: Mapping[str, str], columns: _Columns, where: s
     series.at_s.append(at_s)
     series.rates.append(rate)
     if columns.busy and row[columns.busy].lower() not in _MISSING:
-        series.busy.append(float(row[columns.busy]))
+        series.busy.append(_from_zero(row[columns.busy], where, columns.busy))
+
+
+def _from_zero(text: str, where: str, column: str) -> float:
+    try:
+        return numbers.FROM_ZERO.read(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{where}: {column} '{text[:30]}' {error}.", "Leave a missing value empty."
+        ) from None
 
 
 def _seconds(text: str, scale: float, where: str) -> float:
     try:
-        value = float(text) * scale
+        value: float | None = numbers.MOMENT_S.read(str(numbers.ANY.read(text) * scale))
     except ValueError:
-        value = moment_s(text) if text else None  # type: ignore[assignment]
+        value = moment_s(text) if text else None
     if value is None or not math.isfinite(value):
         raise UsageError(
             f"{where}: '{text[:40]}' is no time.", "Write seconds, or 2026-11-27T12:00:00Z."

@@ -17,6 +17,7 @@ from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.naming import plural
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
@@ -80,6 +81,7 @@ def export(args: _ExportArguments) -> None:
     runs = Store(args.store)
     # Two names of one run, such as its id and `latest`, are one run.
     stored = list({run.id: run for run in map(runs.open, args.names)}.values())
+    _name_damaged(stored)
     if args.dataset is not None:
         _write_dataset(args, args.dataset, stored, str(runs.path))
         return
@@ -148,3 +150,16 @@ def _description(runs: Sequence[StoredRun]) -> str:
     """Returns the questions of the runs, where the publisher gave no description."""
     questions = dict.fromkeys(str(run.manifest.question or run.manifest.plan_name) for run in runs)
     return f"Measurements by Nephoscope. {' '.join(questions)}"
+
+
+def _name_damaged(runs: Sequence[StoredRun]) -> None:
+    """Warns of trials whose samples are missing from an export because their files are damaged."""
+    from nephoscope.store.trialfile import DAMAGED
+
+    for run in runs:
+        count = sum(record.failure_name == DAMAGED for record in run.records())
+        if count:
+            output.warn(
+                f"{plural(count, 'trial')} of {run.id} cannot be read and will be missing. "
+                "`nephoscope verify` names the files."
+            )

@@ -17,7 +17,7 @@ from typing import Any
 from nephoscope import __version__
 from nephoscope.core.errors import LaterFormat, StoreError, UsageError
 from nephoscope.core.format_versions import MARKET
-from nephoscope.core.reading import jsontext, textfile
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.features.cost import focus, price_book, price_lists
 from nephoscope.features.cost.price_records import Offer
 from nephoscope.features.market.records import PricedOffer
@@ -73,7 +73,7 @@ def read_files(files: Sequence[Path]) -> PriceList:
 
 def _read(file: Path) -> PriceList:
     try:
-        with textfile.open_regular(file, pipe=False) as stream:
+        with regular.open_regular(file, pipe=False) as stream:
             head = stream.read(4096)
     except FileNotFoundError:
         raise UsageError(f"{file}: there is no such file.", "Check the path.") from None

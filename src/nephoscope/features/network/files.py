@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading import textfile
+from nephoscope.core.reading import numbers, textfile
+from nephoscope.core.reading.numbers import NumberRange
 from nephoscope.features.network import iperf3_files, ping_files
 from nephoscope.features.network.delay import Order
 from nephoscope.features.network.loss import Flags
@@ -33,12 +34,13 @@ COLUMNS = (
     "bytes_per_s",
     "bits_per_s",
 )
-_LOST = frozenset({"", "lost", "*", "-", "nan", "timeout"})
+_LOST = frozenset({"", "lost", "*", "-", "timeout"})
 """Cells of a packet that did not arrive."""
 
 _MOST_PACKETS = ping_files.MOST_PACKETS
-_LARGEST = iperf3_files.LARGEST
-"""Number of a cell, of which the squares of nanoseconds have to stay finite."""
+_DURATIONS = frozenset({"rtt", "delay", "interval"})
+_SWITCH = NumberRange(0, 1, whole=True)
+_AMOUNT = NumberRange(0, iperf3_files.LARGEST)
 _IPERF_TEXT = re.compile(r"^\[ *(?:ID|SUM|\d+)\] .*\bbits/sec|^\[ *ID\] Interval", re.MULTILINE)
 
 _HINT = (
@@ -86,18 +88,21 @@ def _number(cell: Any, where: str, name: str) -> float:
     if cell is None or (isinstance(cell, str) and cell.lower() in _LOST):
         return math.nan
     try:
-        value = float(cell)
-    except (TypeError, ValueError):
-        value = math.nan
-    except OverflowError:
-        value = math.inf
-    if not abs(value) < _LARGEST or isinstance(cell, bool):
-        problem = "too large" if value > 0 and cell is not True else "not a number"
+        return _range(name).read(cell)
+    except ValueError as error:
         raise UsageError(
-            f"{where}: {name} '{str(cell)[:40]}' is {problem}.",
+            f"{where}: {name} '{str(cell)[:40]}' {error}.",
             "Leave the cell of a lost packet empty.",
-        )
-    return value
+        ) from None
+
+
+def _range(name: str) -> NumberRange:
+    """Returns the numbers that a column may have."""
+    quantity, _, unit = name.rpartition("_")
+    if quantity not in _QUANTITIES:
+        return {"sequence": numbers.COUNT, "loaded": _SWITCH}.get(name, _AMOUNT)
+    seconds = numbers.DURATION_S if quantity in _DURATIONS else numbers.MOMENT_S
+    return NumberRange(0, seconds.high * 1e9 / _TIME_NS[unit])
 
 
 def _json(file: Path, text: str, protocol: str) -> PathSeries:
@@ -251,13 +256,13 @@ def _rates(source: str, columns: Columns) -> tuple[Array | None, Array | None]:
 
 def _by_sequence(
     source: str,
-    numbers: Sequence[float],
+    sequence: Sequence[float],
     delays: Array,
     flags: Flags | None,
     times: Array | None,
 ) -> tuple[Array, Flags | None, Array | None, Order]:
     """The delays by sequence number, and the row of each; a missing number is a lost packet."""
-    order = np.asarray(numbers, dtype=float)
+    order = np.asarray(sequence, dtype=float)
     if np.isnan(order).any() or (order != np.floor(order)).any():
         raise UsageError(f"{source}: a sequence number is no whole number.", "Check the column.")
     if (span := np.ptp(order) + 1) > _MOST_PACKETS:

@@ -14,6 +14,7 @@ from pathlib import Path
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import INTERNAL, Better, Estimate
 from nephoscope.core.reading import textfile
+from nephoscope.core.reading.numbers import NumberRange
 from nephoscope.stats import compare
 from nephoscope.stats.statistics import estimates
 from nephoscope.stats.statistics.values import Refused
@@ -39,6 +40,7 @@ COLUMNS: Mapping[str, tuple[str, float]] = {
 TYPE = "instance_type"
 """Column of a file that names the instance type."""
 
+_RANGE = NumberRange(0, 1e15, above=True)
 _MOST_TYPES = 40
 """Types of one comparison: 780 pairs."""
 
@@ -201,13 +203,9 @@ def read(files: Iterable[Path]) -> Values:
 
 def _value(cell: str, where: str, column: str) -> float:
     try:
-        value = float(cell)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e15:
-        problem = "too large" if value > 0 else "not a number above 0"
+        return _RANGE.read(cell)
+    except ValueError as error:
         raise UsageError(
-            f"{where}: {column} '{cell[:40]}' is {problem}.",
+            f"{where}: {column} '{cell[:40]}' {error}.",
             "Leave the cell empty where nothing was measured.",
-        )
-    return value
+        ) from None

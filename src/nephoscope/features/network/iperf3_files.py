@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.reading.numbers import NumberRange
 from nephoscope.features.network.bandwidth import HEADERS
 from nephoscope.features.network.series import PathSeries
 
@@ -20,11 +21,13 @@ LARGEST = 1e24
 
 
 def _size(cell: Any) -> float:
-    """Returns a number from 0 on. Raises TypeError, ValueError or OverflowError."""
-    value = float(cell)
-    if not 0 <= value < LARGEST:
-        raise ValueError(f"'{str(cell)[:40]}' where a number from 0 on is expected")
-    return value
+    """Returns a number from 0 on. Raises ValueError."""
+    try:
+        return NumberRange(0, LARGEST).read(cell)
+    except ValueError as error:
+        raise ValueError(
+            f"'{str(cell)[:40]}' {error}, where a number from 0 on is expected"
+        ) from None
 
 
 def read(source: str, document: Mapping[str, Any]) -> PathSeries:

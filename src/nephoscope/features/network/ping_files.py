@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.reading.numbers import NumberRange
 from nephoscope.features.network.series import PathSeries
 
 MOST_PACKETS = 10_000_000
@@ -28,6 +29,7 @@ _SUMMARY = re.compile(
 _SUMMARY_HEAD = re.compile(r"^--- .* ---\s*$", re.MULTILINE)
 _WINDOWS = re.compile(rf"\S+{_TIME} TTL=\d+", re.IGNORECASE)
 _WINDOWS_SUMMARY = re.compile(r"= (?P<sent>\d{1,9}), [^=\n]+= (?P<received>\d{1,9}), [^=\n]+= \d+")
+_RANGE_MS = NumberRange(0, 1e12)
 _FPING = re.compile(
     r"^(?:\[[\d.]+\] )?(?P<host>\S+) +: \[(?P<number>\d{1,9})\], (?:(?P<late>timed out)|\d+ bytes, "
     r"(?P<time>\d+(?:\.\d+)?) ms)",
@@ -177,8 +179,15 @@ def _json_lines(text: str) -> Iterable[Any]:
 
 
 def _milliseconds(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < 1e12 else math.nan
+    """Returns a round trip, not a number of one that was lost. UsageError for anything else."""
+    if value is None:
+        return math.nan
+    try:
+        return _RANGE_MS.read(value)
+    except ValueError as error:
+        raise UsageError(
+            f"A round trip of fping '{str(value)[:40]}' {error}.", "Use the output as it is."
+        ) from None
 
 
 def _of_one_host(source: str, by_host: Mapping[str, Mapping[int, float]]) -> PathSeries:

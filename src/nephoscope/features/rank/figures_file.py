@@ -6,7 +6,6 @@ The full description is docs/how-to/rank.md.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import get_args
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Estimate, MetricResult
-from nephoscope.core.reading import textfile
+from nephoscope.core.reading import numbers, textfile
 from nephoscope.core.reading.sentences import did_you_mean, listed
 from nephoscope.features.rank.records import RowKind
 from nephoscope.features.rank.resources import RESOURCES
@@ -32,8 +31,6 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 _NO_VALUE = "no value in the file"
 MAX_ALTERNATIVES = 20_000
-_LARGEST = 1e100
-"""Of a value, so that ratios and squares of values stay finite; its inverse is the smallest."""
 MAX_VALUES = 10_000
 """Repetitions of one metric and alternative."""
 
@@ -142,16 +139,12 @@ def _round(text: str, where: str) -> int:
 
 def _positive(text: str, where: str) -> float:
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 1 / _LARGEST < value < _LARGEST:
-        problem = "too large or too small" if value > 0 else "no number above zero"
+        return numbers.POSITIVE.read(text)
+    except ValueError as error:
         raise UsageError(
-            f"{where}: '{text[:40]}' is {problem}.",
+            f"{where}: '{text[:40]}' {error}.",
             "Leave a missing value empty and give its reason in 'note'.",
-        )
-    return value
+        ) from None
 
 
 def _lacks_direction(head: Mapping[str, str]) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading import textfile
+from nephoscope.core.reading import regular, textfile
 from nephoscope.features.sla import leap_seconds, prometheus_events
 from nephoscope.features.sla.periods import NS, text_of
 
@@ -189,7 +189,7 @@ def row_groups_of(path: Path) -> list[int]:
     if _reader_of(path) is not _parquet:
         return []
     try:
-        with textfile.open_regular(path) as stream:
+        with regular.open_regular(path) as stream:
             about = pq.ParquetFile(stream).metadata
             return [about.row_group(number).num_rows for number in range(about.num_row_groups)]
     except (OSError, pa.ArrowException) as error:
@@ -199,7 +199,7 @@ def row_groups_of(path: Path) -> list[int]:
 def _reader_of(path: Path) -> Callable[..., Iterator[Any]]:
     """Returns the reader of a file, by its first bytes. Raises UsageError."""
     try:
-        with textfile.open_regular(path) as stream:
+        with regular.open_regular(path) as stream:
             is_parquet = stream.read(4) == b"PAR1"
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -213,7 +213,7 @@ def _parquet(path: Path, wanted: Sequence[str], groups: Sequence[int] = ()) -> I
     import pyarrow.parquet as pq
 
     try:
-        with textfile.open_regular(path) as stream:
+        with regular.open_regular(path) as stream:
             file = pq.ParquetFile(stream)
             names = file.schema_arrow.names
             _check_columns(names, f"{path}:1")
@@ -230,7 +230,7 @@ def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
     import pyarrow.csv as csv
 
     try:
-        with textfile.open_regular(path, pipe=False) as stream:
+        with regular.open_regular(path, pipe=False) as stream:
             names = _header(stream.readline(limits.IMPORT_LINE_BYTES), path)
             _check_columns(names, f"{path}:1")
             lines = iter(lambda: stream.readline(limits.IMPORT_LINE_BYTES), b"")

@@ -17,7 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
+from nephoscope.core.reading import regular
 from nephoscope.store import journal
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -104,7 +106,7 @@ class EventLog:
         try:
             self._flush()
             if sync:
-                with self._file.open("rb") as stream:
+                with regular.open_regular(self._file) as stream:
                     os.fsync(stream.fileno())
         except (StoreError, OSError) as error:
             return error if isinstance(error, StoreError) else StoreError(f"{self._file}: {error}.")
@@ -125,7 +127,8 @@ class EventLog:
         full, self._file = self._file, _next(self._file)
         journal.append(self._file, self._event(CONTINUED, state=asdict(self.state)))
         with translating_os_errors(full, "compressed"):
-            write_atomically(full.with_suffix(".jsonl.gz"), gzip.compress(full.read_bytes()))
+            content = regular.read_regular(full, limits.JOURNAL_BYTES)
+            write_atomically(full.with_suffix(".jsonl.gz"), gzip.compress(content))
             full.unlink()
             for path in sorted(_files(self._folder).values())[:-MAX_FILES]:
                 path.unlink()
@@ -163,7 +166,7 @@ def _events_of(path: Path) -> list[dict[str, Any]]:
     content = b""
     for file in (path, path.with_suffix(".jsonl.gz")):
         with translating_os_errors(file, "read"), contextlib.suppress(FileNotFoundError):
-            content = file.read_bytes()
+            content = regular.read_regular(file, limits.JOURNAL_BYTES)
             break
     if content and file.suffix == ".gz":
         try:

@@ -18,9 +18,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from nephoscope import __version__
+from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError, UnknownName, UsageError
 from nephoscope.core.format_versions import WATCH
-from nephoscope.core.reading import jsontext
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.core.reading.fields import NAME
 from nephoscope.features.watch.records import Definition
 from nephoscope.store import Store, digests
@@ -65,7 +66,7 @@ class WatchFolder:
         """Returns what the definition's file holds. UnknownName where there is none."""
         with translating_os_errors(self._definition, "read"):
             try:
-                return self._definition.read_bytes()
+                return regular.read_regular(self._definition, limits.TEXT_BYTES)
             except (FileNotFoundError, NotADirectoryError):
                 raise UnknownName(
                     f"There is no watch '{self.name}' in {self.watches.parent}.",

@@ -21,6 +21,7 @@ from typing import Any
 
 from nephoscope import __version__
 from nephoscope.core.errors import NephoscopeError, UsageError
+from nephoscope.core.reading import regular
 from nephoscope.features.watch.metrics import Family, HistogramPoint, Labels, MetricPoint
 
 HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
@@ -98,9 +99,10 @@ def headers_of(file: Path | None) -> dict[str, str]:
     else:
         source = str(file)
         try:
-            with file.open(encoding="utf-8") as stream:
+            with regular.open_regular(file, pipe=True) as stream:
                 mode = os.fstat(stream.fileno()).st_mode
-                lines = [line.partition(":") for line in stream.read(1 << 16).splitlines() if line]
+                text = stream.read(1 << 16).decode("utf-8")
+                lines = [line.partition(":") for line in text.splitlines() if line]
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
             raise UsageError(

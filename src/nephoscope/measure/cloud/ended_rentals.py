@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core.errors import StoreError
+from nephoscope.core.reading import regular
 from nephoscope.measure.cloud.intents import RentalFolder, rentals_root
 from nephoscope.measure.provisioning import Quote
 
@@ -53,11 +55,11 @@ def append(folder: RentalFolder, ended_s: float) -> None:
         "" if quote is None else quote.currency,
         len(changes),
     )
-    with _file(folder.path.parent).open("a", encoding="utf-8") as file:
+    with regular.open_to_append(_file(folder.path.parent)) as file:
         values = asdict(line)
         if not changes:
             del values["price_changes"]  # Earlier versions leave out a line with it.
-        file.write(json.dumps(values) + "\n")
+        file.write(f"{json.dumps(values)}\n".encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -65,13 +67,15 @@ def append(folder: RentalFolder, ended_s: float) -> None:
 def read(root: Path | None = None) -> Sequence[EndedRental]:
     """Returns the rentals that have ended, in the order of their removal.
 
-    A line that is not whole, because its process was killed, is left out.
+    A line that is not whole, because its process was killed, is left out. Raises StoreError for a
+    file that cannot be read.
     """
     try:
-        with _file(root or rentals_root()).open("rb") as file:
-            lines = file.read(_READ_BYTES).split(b"\n")
+        lines = regular.read_regular(_file(root or rentals_root()), _READ_BYTES).split(b"\n")
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise StoreError(f"{error.filename} cannot be read: {error.strerror}.") from None
     rentals = []
     for line in lines:
         try:

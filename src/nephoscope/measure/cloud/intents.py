@@ -23,8 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nephoscope.core.errors import StoreError, UsageError, words_of
+from nephoscope.core import limits
+from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.format_versions import RENTAL
+from nephoscope.core.reading import regular
 from nephoscope.measure.cloud.provider import Cause
 
 LINES_READ_BYTES = 64 << 20
@@ -137,7 +139,7 @@ class RentalFolder:
     def read(self) -> dict[str, Any]:
         """Returns what is known of the rental; empty where a kill left nothing readable."""
         try:
-            read = json.loads((self.path / "rental.json").read_text(encoding="utf-8"))
+            read = json.loads(regular.read_text(self.path / "rental.json", limits.STATE_BYTES))
         except (OSError, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
@@ -159,20 +161,19 @@ class RentalFolder:
     def note(self, what: str, kind: str, region: str, **more: Any) -> None:
         """Appends a line and syncs it: the call that it announces comes after."""
         line = {"at_s": time.time(), "what": what, "kind": kind, "region": region, **more}
-        with self._log.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with regular.open_to_append(self._log) as file:
+            file.write(f"{json.dumps(line)}\n".encode())
             file.flush()
             os.fsync(file.fileno())
 
     def intents(self) -> list[Intent]:
         """Returns the log. A last line that a kill cut off announced a call that was not made."""
         try:
-            with self._log.open("rb") as file:
-                lines = file.read(LINES_READ_BYTES + 1).split(b"\n")
+            lines = regular.read_regular(self._log, LINES_READ_BYTES).split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise StoreError(f"{self._log} cannot be read: {words_of(error)}.") from None
+            raise StoreError(f"{self._log} cannot be read: {error.strerror}.") from None
         read = []
         for line in lines:
             try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import UsageError
-from nephoscope.core.reading import yamltext
+from nephoscope.core.reading import regular, yamltext
 from nephoscope.measure.targets.ssh.route import parse_hop
 
 COMMAND_S = 120.0
@@ -115,9 +115,7 @@ def _text(source: str) -> tuple[str, str]:
         )
     path = Path(source).expanduser()
     try:
-        if path.stat().st_size > _BYTES:
-            raise UsageError(f"{source} has more than {_BYTES >> 20} MiB.")
-        text = path.read_text(encoding="utf-8")
+        text = regular.read_text(path, _BYTES)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is no text in UTF-8"
         raise UsageError(f"{source} cannot be read: {why}.") from error

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nephoscope.core.errors import UsageError, words_of
+from nephoscope.core.errors import UsageError
+from nephoscope.core.reading import regular
 from nephoscope.measure.cloud.intents import LINES_READ_BYTES, Intent, RentalFolder, rentals_root
 
 INTERRUPTED, FAILED, REMOVED = "interrupted", "ended", "removed"
@@ -76,8 +77,8 @@ def append(folder: RentalFolder, ended_s: float) -> None:
             0.0 if end is None else end.at_s - end.seen_s,
         )
         lines.append(json.dumps(asdict(life)) + "\n")
-    with _file(folder.path.parent).open("a", encoding="utf-8") as file:
-        file.write("".join(lines))
+    with regular.open_to_append(_file(folder.path.parent)) as file:
+        file.write("".join(lines).encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -99,14 +100,13 @@ def read(path: Path | None = None) -> tuple[list[MachineLife], int]:
     """
     file = path or _file(rentals_root())
     try:
-        with file.open("rb") as lines_of_file:
-            lines = lines_of_file.read(LINES_READ_BYTES).split(b"\n")
+        lines = regular.read_regular(file, LINES_READ_BYTES).split(b"\n")
     except FileNotFoundError:
         if path is None:
             return [], 0
         raise UsageError(f"{path}: there is no such file.", "Check the path.") from None
     except OSError as error:
-        raise UsageError(f"{path}: this cannot be read: {words_of(error)}.") from None
+        raise UsageError(f"{file}: this cannot be read: {error.strerror}.") from None
     lives, left_out = [], 0
     for line in lines:
         if not line.strip():

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.core.reading import regular
 from nephoscope.measure.cloud.calls import BackOff
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.launch import Following
@@ -45,7 +46,7 @@ async def restart(
     request = MachineRequest(machine.region, machine.type, machine.image, machine.tags)
     host_key = ""
     if folder.known_hosts.exists():
-        host_key = " ".join(folder.known_hosts.read_text("ascii").split()[1:3])
+        host_key = " ".join(regular.read_text(folder.known_hosts).split()[1:3])
     following = Following(calls, folder, host_key, spec, request, began, answer_s)
     made = await following.follow([machine], 1)
     if not made:

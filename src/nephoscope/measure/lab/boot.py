@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nephoscope.core.errors import RunFailed
+from nephoscope.core.reading import regular
 
 KERNEL_MARK = "Linux version "
 """In the first line that every kernel prints."""
@@ -88,7 +89,7 @@ class Console:
         """Takes in what was written since."""
         before, self._looked_ns = self._looked_ns, time.monotonic_ns()
         try:
-            with self._path.open("rb") as file:
+            with regular.open_regular(self._path) as file:
                 file.seek(self._offset)
                 new = file.read()
         except FileNotFoundError:

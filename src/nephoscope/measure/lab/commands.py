@@ -15,8 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core import limits
 from nephoscope.core.errors import Lacking, RunFailed
 from nephoscope.core.programs import find_launcher
+from nephoscope.core.reading import regular
 from nephoscope.measure.lab import processes
 
 TIMEOUT_S = 60.0
@@ -31,7 +33,7 @@ def environment() -> dict[str, str]:
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a file of ours; None when there is none that can be read."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(regular.read_text(path, limits.STATE_BYTES))
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None

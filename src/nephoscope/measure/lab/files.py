@@ -14,7 +14,6 @@ from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.core.reading import foreign, textfile
 from nephoscope.core.reading.fields import BY_HAND
 from nephoscope.core.reading.sentences import Place, choices, place_in, record_at, validation_errors
-from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.measure.lab import check
 from nephoscope.measure.lab.topology import Topology
 
@@ -52,7 +51,7 @@ def from_values(
     try:
         topology = Topology.model_validate(values, context=context)
     except ValidationError as error:
-        ValidationErrors(validation_errors(error, place, partial(record_at, Topology))).report()
+        validation_errors(error, place, partial(record_at, Topology)).report()
         raise
     if topology.geo is not None and isinstance(topology.geo.latency, str):
         matrix = _matrix(base / topology.geo.latency)

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable
 
 from nephoscope.core.model import factors_key
+from nephoscope.core.reading.numbers import ANY
 from nephoscope.store.imports.rows import ImportedFigures, ImportedRow
 from nephoscope.store.manifest import is_moment
 
-_LARGEST = 1e100
-"""Of a figure, so that squares of it stay finite."""
 _FROM_ZERO = frozenset({"ns", "bytes", "per_s", "bytes_per_s", "bits_per_s", "count"})
 _TOLERANCE = 1e-9
 _PERCENTILE = re.compile(r"(?P<stem>.*?)[._]p\(?(?P<rank>[0-9]+(?:[._][0-9]+)?)\)?(?:_ns)?")
@@ -40,8 +39,10 @@ def _problem_of(row: ImportedRow, *, from_zero: bool) -> str:
     """Returns what makes a row no figure that can be stored; '' for nothing."""
     if row.at_s is not None and not is_moment(row.at_s):
         return "its time is no time of the calendar since 1970"
-    if not abs(row.figure) < _LARGEST:
-        return f"{row.metric} is no number below {_LARGEST:g}: {row.value:g}"
+    try:
+        ANY.read(row.figure)
+    except ValueError as error:
+        return f"{row.metric} {error}: {row.value:g}"
     if from_zero and row.figure < 0 and row.unit.unit in _FROM_ZERO:
         return f"{row.metric} is below 0: {row.value:g}"
     if row.unit.share and not -_TOLERANCE <= row.figure <= 1 + _TOLERANCE:

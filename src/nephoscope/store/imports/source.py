@@ -12,7 +12,7 @@ from typing import Any
 
 from nephoscope.core import limits
 from nephoscope.core.errors import StoreError, UsageError
-from nephoscope.core.reading import jsonstream, textfile
+from nephoscope.core.reading import jsonstream, regular
 
 DATABASE = b"SQLite format 3\0"
 """The first bytes of a database, of which nothing else is read at once."""
@@ -38,7 +38,7 @@ class Source:
         value_unit: of the values, for files that do not state it; '' where nobody stated it.
         """
         try:
-            with textfile.open_regular(path) as stream:
+            with regular.open_regular(path) as stream:
                 status = os.fstat(stream.fileno())
                 if stream.read(len(DATABASE)) == DATABASE:
                     return cls(path, DATABASE, status.st_mtime)

@@ -11,7 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.reading import regular
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -141,7 +143,7 @@ def address_of(folder: Path) -> ObjectAddress | None:
     """Returns the address that a folder mirrors; None for a local store."""
     path = folder / FILE
     try:
-        content = path.read_bytes()
+        content = regular.read_regular(path, limits.STATE_BYTES)
     except OSError:
         return None
     try:

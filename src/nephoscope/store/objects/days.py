@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import OBJECT_STORE
+from nephoscope.core.reading import regular
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.objects.mirror import Mirror, name_of, new_name
@@ -95,10 +97,10 @@ def _put(mirror: Mirror, name: str, files: Files, synced: str | None) -> None:
             files.pop(name, None)
         return
     if published is not None and published != synced:
-        own = path.read_bytes()
+        own = regular.read_regular(path, limits.DAY_FILE_BYTES)
         _bring(mirror, name, published)
-        write_atomically(path, merged_lines(path.read_bytes(), own))
-    content = path.read_bytes()
+        write_atomically(path, merged_lines(regular.read_regular(path, limits.DAY_FILE_BYTES), own))
+    content = regular.read_regular(path, limits.DAY_FILE_BYTES)
     files[name] = new_name(digests.digest_of(content))
     mirror.service.put(_key(name, files[name]), content)
 
@@ -134,7 +136,7 @@ def _local(mirror: Mirror) -> Files:
     with translating_os_errors(top, "read"):
         names = [path.relative_to(top).as_posix() for path in top.rglob("*.jsonl")]
         return {
-            name: digests.digest_of((top / name).read_bytes())
+            name: digests.digest_of(regular.read_regular(top / name, limits.DAY_FILE_BYTES))
             for name in names
             if _FILE.fullmatch(name)
         }
@@ -169,7 +171,9 @@ def _synced_path(mirror: Mirror) -> Path:
 def _synced(mirror: Mirror) -> _Manifest:
     """Returns the manifest whose day files are in the mirror."""
     try:
-        values: dict[str, Any] = json.loads(_synced_path(mirror).read_bytes())
+        values: dict[str, Any] = json.loads(
+            regular.read_regular(_synced_path(mirror), limits.STATE_BYTES)
+        )
         return _Manifest(values["at"], values["files"])
     except (OSError, ValueError, LookupError):
         return _Manifest("", {})

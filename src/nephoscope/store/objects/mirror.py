@@ -19,7 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
+from nephoscope.core.reading import regular
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.objects import packs
@@ -71,7 +73,7 @@ class Mirror:
                 with contextlib.suppress(FileExistsError):  # another process was faster
                     os.link(aside, path)
                 aside.unlink()
-            return path.read_text(encoding="utf-8")
+            return regular.read_text(path)
 
     def names(self) -> list[str]:
         """Returns the ids of all runs: those of the index, and those that wait here."""
@@ -128,7 +130,9 @@ class Mirror:
         with translating_os_errors(folder, "read"):
             for path in folder.glob(f"{_BASE}*"):
                 with contextlib.suppress(ValueError, FileNotFoundError):
-                    values: dict[str, Any] = json.loads(path.read_bytes())
+                    values: dict[str, Any] = json.loads(
+                        regular.read_regular(path, limits.STATE_BYTES)
+                    )
                     return values
         return {}
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import __version__
+from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import OBJECT_STORE
-from nephoscope.core.reading import jsontext
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.store import digests
 from nephoscope.store.files import write_atomically
 from nephoscope.store.objects.primitives import ConditionFailed, ObjectService
@@ -267,7 +268,7 @@ class ObjectIndex:
     def _segment(self, name: str) -> Mapping[str, IndexEntry]:
         if name not in self._segments:
             path, key = self._cache / name, f"index/{name}"
-            content = path.read_bytes() if path.exists() else b""
+            content = regular.read_regular(path, limits.RUN_LIST_BYTES) if path.exists() else b""
             if not content or not digests.has_own_digest(content):
                 answer = self._service.get(key)
                 if answer is None:

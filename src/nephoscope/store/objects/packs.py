@@ -11,7 +11,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
+from nephoscope.core.reading import regular
 from nephoscope.store.files import translating_os_errors
 
 SAMPLES = "trials/samples.parquet"
@@ -42,7 +44,7 @@ def packed(folder: Path) -> bytes:
     ):
         for name, path in files_of(folder):
             with translating_os_errors(path, "read"):
-                content, stat = path.read_bytes(), path.stat()
+                content, stat = regular.read_regular(path, limits.RECORDS_BYTES), path.stat()
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o644
             member.pax_headers = {_TIME: str(stat.st_mtime_ns)}

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
+from nephoscope.core.reading import regular
 from nephoscope.store import summary
-from nephoscope.store.digests import digest_of
+from nephoscope.store.digests import digest_of, digest_of_file
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.holder import lock_if_free
 from nephoscope.store.manifest import (
@@ -115,7 +117,8 @@ def _note(mirror: Mirror, run_id: str, values: Mapping[str, Any], base: Mapping[
 def _states_of(mirror: Mirror, run_id: str) -> list[Mapping[str, Any]]:
     """Returns the states that a mark names: the one that was being published, and earlier ones."""
     with contextlib.suppress(ValueError, OSError):
-        noted = json.loads(mirror.mark_path(run_id).read_bytes() or b"{}")
+        mark = regular.read_regular(mirror.mark_path(run_id), limits.STATE_BYTES)
+        noted = json.loads(mark or b"{}")
         if noted.get("pack"):
             return [noted, *noted.get("earlier", ())]
     return []
@@ -141,10 +144,8 @@ def _samples(mirror: Mirror, folder: Path, base: Mapping[str, Any]) -> dict[str,
         return None
     if known and (known["bytes"], known["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
         return dict(known)
-    import hashlib
-
-    with translating_os_errors(path, "read"), path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    with translating_os_errors(path, "read"):
+        digest = digest_of_file(path, limits.SAMPLES_BYTES)
     return {"name": new_name(digest), "bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
 
 

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, PipeReader, PipeWriter, Read, Seek};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 
 /// Of standard error the end is looked at.
 const TAIL_BYTES: u64 = 4096;
@@ -48,7 +48,7 @@ impl StandardStreams {
     /// input: a file; empty for none. output: `null`, `pipe`, `COLLECTED`, or a file.
     pub fn open(input: &str, output: &str) -> Result<Self> {
         let path = if input.is_empty() { NULL } else { input };
-        let input = File::open(path).map_err(|error| unusable("input", path, &error))?;
+        let input = opened_input(path)?;
         let output = match output {
             "" | "null" => OutputTarget::Null(writable("output", NULL)?),
             "pipe" => OutputTarget::Pipe,
@@ -147,6 +147,16 @@ fn emptied(file: &mut File) -> Result<(), Error> {
 fn in_memory(name: &CStr) -> Result<File> {
     files::in_memory(name)
         .map_err(|error| ProbeError::os("Making a file for the program's output", &error))
+}
+
+/// Opening a named pipe waits for somebody who writes to it, and only one execution could read it.
+fn opened_input(path: &str) -> Result<File> {
+    let is_pipe = std::fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo());
+    if is_pipe {
+        let problem = Error::other("it is a pipe, and every execution reads the whole input");
+        return Err(unusable("input", path, &problem));
+    }
+    File::open(path).map_err(|error| unusable("input", path, &error))
 }
 
 fn writable(param: &str, path: &str) -> Result<File> {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from nephoscope.store import StoredRun
 
 DOCUMENT = "executions"
+_LEFT = re.compile(r"The commands left (\d+) process")
+"""Note of a trial of which the probe killed what was left running."""
 COLUMNS = ("wall_ns", "user_ns", "system_ns", "max_rss_bytes", "exit_codes")
 
 
@@ -37,6 +40,8 @@ class Executions:
     exit_codes: list[int] = field(default_factory=list)
     failed_trials: list[str] = field(default_factory=list)
     """Reason of each trial that failed or does not count."""
+    left_behind: int = 0
+    """Processes that were left running and killed after the trials, in all rounds."""
 
 
 def by_label(run: StoredRun) -> dict[str, Executions]:
@@ -48,6 +53,7 @@ def by_label(run: StoredRun) -> dict[str, Executions]:
             labels.append(str(record.params.get(f"second_{LABEL}", "")))
         for label in labels:
             own = by_name.setdefault(label, Executions())
+            own.left_behind += sum(int(left[1]) for left in map(_LEFT.match, record.notes) if left)
             if record.key.round < 1:
                 continue
             if record.status is not TrialStatus.VALID:

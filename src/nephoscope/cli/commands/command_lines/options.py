@@ -138,6 +138,10 @@ class CommandOptions:
         "per command [default: null].",
         multiple=True,
     )
+    keep_children: bool = flag(
+        "--keep-children",
+        "Leave processes that the commands left running; else they are killed after each trial.",
+    )
     figures: tuple[str, ...] = repeated(
         "--figure",
         Parsed("NAME=PATTERN", _figure),

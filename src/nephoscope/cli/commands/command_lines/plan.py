@@ -285,6 +285,8 @@ def _common_params(options: CommandOptions) -> dict[str, Any]:
     if options.ignored_exit_codes is not None:
         codes = options.ignored_exit_codes
         params["exit_codes"] = sorted({0, *codes}) if codes else []
+    if options.keep_children:
+        params["keep_children"] = True
     if options.input:
         params["input"] = options.input
     if options.figures:

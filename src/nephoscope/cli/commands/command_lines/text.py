@@ -247,7 +247,14 @@ def _notes(
             hidden = _hidden(wall, metrics.get(SHELL))
             about = () if hidden else (*wall.warnings, wall.estimate.note)
             notes += [f"{line.label}: {note}" for note in about if note]
-        excluded = executions[line.label].failed_trials if line.label in executions else []
+        of_line = executions.get(line.label, Executions())
+        if of_line.left_behind:
+            noun = "process" if of_line.left_behind == 1 else "processes"
+            notes.append(
+                f"{line.label}: left {of_line.left_behind} {noun} behind, killed at the end of "
+                "their trials (--keep-children leaves them)."
+            )
+        excluded = of_line.failed_trials
         if excluded and WALL in metrics:
             notes.append(f"{line.label}: {len(excluded)} trials do not count: {excluded[0]}")
         if WALL in metrics and SHELL in metrics:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.reading import regular
 from nephoscope.measure.cloud.intents import rentals_root
 from nephoscope.measure.cloud.inventory import EVERY, InventoryHost, read_hosts
 from nephoscope.measure.cloud.model import (
@@ -225,9 +226,14 @@ def _read_reservations() -> list[dict[str, Any]]:
     results = []
     for path in sorted(reservations().glob("*.json")):
         try:
-            entry = json.loads(path.read_text(encoding="utf-8"))
+            entry = json.loads(regular.read_text(path))
         except FileNotFoundError:
             continue
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no JSON'}.",
+                "Remove it if no machine is reserved by it.",
+            ) from None
         if Tags.from_mapping(entry["tags"]) is not None:
             results.append(entry)
     return results

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.reading import regular
 from nephoscope.measure.cloud.model import (
     Account,
     Action,
@@ -299,7 +300,7 @@ def _credentials(of: Driver, settings: CloudSettings) -> _Secrets:
     parser = configparser.ConfigParser(interpolation=None)
     if path is not None:
         with contextlib.suppress(OSError, configparser.Error, UnicodeDecodeError):
-            parser.read_string(path.read_text(encoding="utf-8"))
+            parser.read_string(regular.read_text(path))
     section = settings.profile or of.section
     values = dict(parser[section]) if section in parser else {}
     missing = [key for key in of.variables if not (results.get(key) or values.get(key))]
@@ -503,7 +504,7 @@ def _opennebula_nodes(driver: Any, location: Any) -> _Listing:
 def _google_options(settings: CloudSettings, secrets: _Secrets) -> Any:
     path = Path(secrets["file"]).expanduser()
     try:
-        account = json.loads(path.read_text(encoding="utf-8"))
+        account = json.loads(regular.read_text(path))
         named = {"project": account["project_id"], "auth_type": "SA"}
         return (account["client_email"], str(path)), named
     except (OSError, ValueError, KeyError, TypeError):

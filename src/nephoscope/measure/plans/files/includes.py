@@ -17,7 +17,7 @@ from nephoscope.core.errors import PlanError
 from nephoscope.core.reading import foreign, textfile, yamltext
 from nephoscope.core.reading.fields import Record
 from nephoscope.core.reading.paths import put
-from nephoscope.core.reading.sentences import place_in
+from nephoscope.core.reading.sentences import Place, place_in
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.model import Plan
 
@@ -32,10 +32,14 @@ class PlanSource:
     name: str
     text: str
     at: Loc = ()
+    _place: Place = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_place", place_in(self.text, self.name))
 
     def place(self, loc: Loc) -> str:
         """'file:line:column: ' of a place in the plan."""
-        return place_in(self.text, self.name)(loc[len(self.at) :])
+        return self._place(loc[len(self.at) :])
 
 
 @dataclass(slots=True)

@@ -17,7 +17,6 @@ from nephoscope.core.errors import PlanError, StoreError, UsageError
 from nephoscope.core.reading import textfile
 from nephoscope.core.reading.fields import BY_HAND
 from nephoscope.core.reading.sentences import Place, record_at, validation_errors
-from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
 from nephoscope.measure.plans.check import check_readable_entries
 from nephoscope.measure.plans.expand import check_all
@@ -96,7 +95,7 @@ def from_values(
     try:
         plan = Plan.model_validate(values, context=context)
     except ValidationError as error:
-        every = ValidationErrors(validation_errors(error, place, partial(_record_at, values)))
+        every = validation_errors(error, place, partial(_record_at, values))
         check_readable_entries(every, values, known, place)
         every.report()
         raise

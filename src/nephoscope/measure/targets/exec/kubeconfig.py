@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core import limits
 from nephoscope.core.errors import Lacking, UsageError
-from nephoscope.core.reading import yamltext
+from nephoscope.core.reading import regular, yamltext
 from nephoscope.measure.targets.exec.rest import RestServer
 
 _PLUGIN_S = 60.0
@@ -86,7 +87,7 @@ def _merged(paths: list[str]) -> _Entries:
     current, read = "", 0
     for path in paths:
         try:
-            text = Path(path).expanduser().read_text(encoding="utf-8")
+            text = regular.read_text(Path(path).expanduser())
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError) as error:
@@ -177,7 +178,7 @@ def _content(entry: _Entry, key: str, context: str) -> bytes:
         return b""
     path = Path(str(entry.get("") or "."), str(entry[key])).expanduser()
     try:
-        return path.read_bytes()
+        return regular.read_regular(path, limits.TEXT_BYTES)
     except OSError as error:
         raise UsageError(
             f"{path}, {key} of context {context}, cannot be read: {error.strerror}."

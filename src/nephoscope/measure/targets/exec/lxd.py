@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import TargetError, UsageError
-from nephoscope.core.reading import yamltext
+from nephoscope.core.reading import regular, yamltext
 from nephoscope.measure.targets.channels.channel import connection_lost
 from nephoscope.measure.targets.exec.channel import ExecChannel, returncode_of
 from nephoscope.measure.targets.exec.rest import Answer, RestServer, words_of_failure
@@ -71,7 +71,7 @@ def _address_of(remote: str) -> str:
     for folder in _folders():
         with contextlib.suppress(OSError):
             file = folder / "config.yml"
-            document = yamltext.parse(file.read_text(encoding="utf-8"), str(file))
+            document = yamltext.parse(regular.read_text(file), str(file))
             remotes = document.get("remotes") if isinstance(document, dict) else None
             known += remotes if isinstance(remotes, dict) else ()
             entry = (remotes or {}).get(remote)

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import asyncssh
 
+from nephoscope.core import limits
 from nephoscope.core.errors import TargetError
+from nephoscope.core.reading import regular
 
 DEFAULT_PORT = 22
 DEFAULT_FILES = (
@@ -107,7 +109,7 @@ def load_host_keys(files: Sequence[str]) -> HostKeys:
     known = asyncssh.SSHKnownHosts()
     for path in paths:
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = regular.read_text(path, limits.STATE_BYTES, errors="replace")
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope.core import limits
-from nephoscope.core.reading import jsontext, textfile
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.store.imports.moments import moment_s
 
 Stamp = tuple[str, int, int]
@@ -63,7 +63,7 @@ class TaskFolder:
         if self.sizes.get(name, 0) > limits.MARKET_FILE_BYTES:
             raise ValueError(f"it is larger than {limits.MARKET_FILE_BYTES >> 20} MiB")
         try:
-            with textfile.open_regular(self.path / name) as stream:
+            with regular.open_regular(self.path / name) as stream:
                 raw = stream.read(limits.MARKET_FILE_BYTES + 1)
         except OSError as error:
             raise ValueError(f"it cannot be read: {error.strerror}") from None
