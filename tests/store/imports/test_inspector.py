@@ -73,7 +73,7 @@ TRUTHS = {
     "llama.prefill/tokens_per_s model=SmolLM-135M.Q4_K_M,n=512": 800,
     "llama.decode/tokens_per_s model=SmolLM-135M.Q4_K_M,n=128": 80,
     "vllm.ttft/mean model=smol-135m,work=chat,load=synchronous": 13.5e6,
-    "vllm.output_tokens/mean model=smol-135m,work=chat,load=throughput": 2400,
+    "vllm.total_throughput/rate model=smol-135m,work=chat,load=throughput": 2400,
     "nvbandwidth/host_to_device_memcpy_ce": 1.25e10,
     "nvbandwidth/host_device_latency_sm": 900,
 }
