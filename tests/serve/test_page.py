@@ -138,8 +138,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (made / "prices.csv").write_text(
         "name,currency,date,source,on_demand_per_h\n"
         + "".join(
-            f"{each.provider}/{each.name},USD,2026-01-01,made,{0.03 * each.cpus + place / 999:.4f}\n"
-            for place, each in enumerate(many(40))
+            f"{kind.provider}/{kind.name},USD,2026-01-01,made,{kind.cpus / 30 + place / 999:.4f}\n"
+            for place, kind in enumerate(many(40))
         )
     )
     import_types(made, [made / "prices.csv"], store, print)
