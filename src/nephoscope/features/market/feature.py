@@ -9,7 +9,7 @@ MARKET = Feature(
     needs=("cost", "platforms"),
     commands=(
         ".features.market.command:market",
-        ".features.market.launch_command:launch_times",
-        ".features.market.spread_command:cpu_spread",
+        ".features.market.launch_command:launches",
+        ".features.market.spread_command:spread",
     ),
 )
