@@ -259,9 +259,8 @@ def dense(made: MadeType) -> dict[str, str]:
         for threads in (2, 4, 8)
         for more in (1, 2, 4, 8, 16)
     ]
-    llama = [
-        _llama(p, g, speed / (p + g)) for p, g in zip([16, 0] * 18, [0, 128] * 18, strict=True)
-    ]
+    sizes = [*((2**n, 0) for n in range(18)), *((0, 2**n) for n in range(18))]
+    llama = [_llama(prompt, generated, speed / 9) for prompt, generated in sizes]
     padding = {"samples_ns": [123456789] * 5, "cpu_info": "CPU" * 9, "model_type": "x" * 300}
     return files | {
         "static_web/stdout": "\n".join([f'{web},"a","b","c"', *rows, ""]),

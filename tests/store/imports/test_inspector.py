@@ -68,7 +68,7 @@ TRUTHS = {
     "bw_mem.rd/bytes_per_s mb=0.016384": 1.6e10,
     "bw_mem.rdwr/bytes_per_s mb=256": 7.2e9,
     "membench/latency kib=largest": 125,
-    "pgbench.peak/transactions_per_s": 3200,
+    "pgbench/transactions_per_s workload=postgres_ro_durable": 3200,
     "pgbench/latency_mean workload=postgres_ro_durable": 12.5e6,
     "llama.prefill/tokens_per_s model=SmolLM-135M.Q4_K_M,n=512": 800,
     "llama.decode/tokens_per_s model=SmolLM-135M.Q4_K_M,n=128": 80,
