@@ -274,3 +274,20 @@ def test_names_and_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     result = import_tree(tmp_path, tmp_path / "store")
     assert catalogue_of(tmp_path / "store").figures == 15
     assert any("too many figures" in sentence for sentence in result.left_out)
+
+
+def test_names_of_folders_may_be_anything(tmp_path: Path) -> None:
+    make_tree(tmp_path, [MADE])
+    data = os.fsencode(tmp_path / "data")
+    for name in (b"a\xff1", b"a\xfe1", b"\x1b[2J\n<b>", "\u202eevil".encode(), b"x" * 255):
+        copy = Path(os.fsdecode(os.path.join(data, name, name)))
+        shutil.copytree(tmp_path / "data/alpha/a1.large", copy)
+        odd = copy / os.fsdecode(b"odd\xfftask")
+        odd.mkdir()
+        (odd / "x").write_text("x")
+    result = import_tree(tmp_path, tmp_path / "store")
+    assert (result.read, result.stored_types) == (6, 6)
+    assert import_tree(tmp_path, tmp_path / "store").unchanged == 6
+    names = [name for server in catalogue_of(tmp_path / "store").types for name in server.key]
+    assert all(name.isprintable() and len(name) <= 100 for name in names), names
+    assert list(result.not_read) == ["ffmpeg", "odd\ufffdtask"]

@@ -107,7 +107,7 @@ def import_tree(
             f"{path}: this directory has no PROVIDER/TYPE/TASK/stdout of Spare Cores.",
             "Name a clone of SpareCores/sc-inspector-data, or a result file of another tool.",
         )
-    name = str(root.resolve())
+    name = os.fsencode(root.resolve()).decode("utf-8", "backslashreplace")
     folder = catalogue.folder_of(store)
     began = time.monotonic()
     with translating_os_errors(folder, "written"):
