@@ -51,7 +51,7 @@ CELLS: dict[str, list[str]] = {
     ],
     "fleet": ["--run RUN"],
     "credits": ["--run RUN"],
-    "launch-times": ["--run RUN", "--run RUN --json"],
+    "launches": ["--run RUN", "--run RUN --json"],
     "export": ["RUN"],
     "verify": ["RUN", "RUN --json"],
     "runs label": ["RUN note=x"],

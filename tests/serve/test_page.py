@@ -16,10 +16,12 @@ from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
 from tests.store.factory import trial_record
+from tests.store.imports.inspector_tree import make_tree, many
 from tests.tools import fixture_needs, located, needs
 
 from nephoscope.core.model import Sample, Setting
 from nephoscope.features.history.series import REPETITION
+from nephoscope.features.market.import_types import import_types
 from nephoscope.httpd.settings import TOKEN_VARIABLE
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
@@ -131,6 +133,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     data.mkdir()
     rows = [f"{1685577600 + 60 * n},{int(not 600 <= n < 700)}" for n in range(30 * 1440)]
     (data / "events.csv").write_text("time,ok\n" + "\n".join(rows) + "\n")
+    made = folder / "types"
+    make_tree(made, many(40))
+    (made / "prices.csv").write_text(
+        "name,currency,date,source,on_demand_per_h\n"
+        + "".join(
+            f"{kind.provider}/{kind.name},USD,2026-01-01,made,{kind.cpus / 30 + place / 999:.4f}\n"
+            for place, kind in enumerate(many(40))
+        )
+    )
+    import_types(made, [made / "prices.csv"], store, print)
     old, step = append_history(store)
     isolation = make(store, Truth())
     quiet = make_run(store, NULL_PLAN, sampler_of(1.0), invalid=(4,))
@@ -196,6 +208,7 @@ def addresses(site: Site) -> dict[str, str]:
         "isolation": f"#/isolation?run={site.isolation}",
         "sla": "#/sla?contract=compute-engine-single&events=events.csv",
         "census": "#/census",
+        "market": "#/market?work=redis&memory=4",
         "unknown": "#/no-such-page",
     }
 

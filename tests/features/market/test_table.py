@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -173,14 +174,9 @@ def test_prices_of_other_currencies_are_not_compared(market: MarketCatalogue) ->
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_ten_thousand_rows_take_less_than_the_start_of_the_program_ten_times(
-    tmp_path: Path,
-) -> None:
-    """10,000 rows of 2,500 types in 4 regions, against the time of `version` in the same minute."""
-    import time
-
-    from tests.e2e.conftest import run_inside
-
+def test_ten_thousand_rows_cost_no_more_than_a_few_times_their_numbers(tmp_path: Path) -> None:
+    """2,500 types in 4 regions, in CPU time of formatting as many numbers. Nine times that was
+    measured; a pass over all rows for each row would take hundreds."""
     servers = [
         server(f"p{number % 9}/t{number}", {"redis": 1e5 + number, "web": 3e4, "geekbench": 900.0})
         for number in range(2500)
@@ -191,12 +187,14 @@ def test_ten_thousand_rows_take_less_than_the_start_of_the_program_ten_times(
         for region in range(4)
     ]
     stored = catalogue_of(tmp_path, servers)
-    began = time.perf_counter()
-    run_inside(["version"])
-    unit = time.perf_counter() - began
-    began = time.perf_counter()
     request = MarketRequest(works=("redis",), metrics=("web",), every_region=True, top=10_000)
-    table = build(stored, PriceList(offers), request)
-    market_section(table)
-    assert len(table.rows) == 10_000
-    assert time.perf_counter() - began < 10 * unit
+    ratios = []
+    for _ in range(3):
+        began = time.process_time()
+        assert len([f"{value:.3g}" for value in range(100_000)]) == 100_000
+        formatted = time.process_time()
+        table = build(stored, PriceList(offers), request)
+        market_section(table)
+        ratios.append((time.process_time() - formatted) / (formatted - began))
+        assert len(table.rows) == 10_000
+    assert min(ratios) < 40

@@ -68,12 +68,12 @@ TRUTHS = {
     "bw_mem.rd/bytes_per_s mb=0.016384": 1.6e10,
     "bw_mem.rdwr/bytes_per_s mb=256": 7.2e9,
     "membench/latency kib=largest": 125,
-    "pgbench.peak/transactions_per_s": 3200,
+    "pgbench/transactions_per_s workload=postgres_ro_durable": 3200,
     "pgbench/latency_mean workload=postgres_ro_durable": 12.5e6,
     "llama.prefill/tokens_per_s model=SmolLM-135M.Q4_K_M,n=512": 800,
     "llama.decode/tokens_per_s model=SmolLM-135M.Q4_K_M,n=128": 80,
     "vllm.ttft/mean model=smol-135m,work=chat,load=synchronous": 13.5e6,
-    "vllm.output_tokens/mean model=smol-135m,work=chat,load=throughput": 2400,
+    "vllm.total_throughput/rate model=smol-135m,work=chat,load=throughput": 2400,
     "nvbandwidth/host_to_device_memcpy_ce": 1.25e10,
     "nvbandwidth/host_device_latency_sm": 900,
 }
@@ -274,3 +274,20 @@ def test_names_and_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     result = import_tree(tmp_path, tmp_path / "store")
     assert catalogue_of(tmp_path / "store").figures == 15
     assert any("too many figures" in sentence for sentence in result.left_out)
+
+
+def test_names_of_folders_may_be_anything(tmp_path: Path) -> None:
+    make_tree(tmp_path, [MADE])
+    data = os.fsencode(tmp_path / "data")
+    for name in (b"a\xff1", b"a\xfe1", b"\x1b[2J\n<b>", "\u202eevil".encode(), b"x" * 255):
+        copy = Path(os.fsdecode(os.path.join(data, name, name)))
+        shutil.copytree(tmp_path / "data/alpha/a1.large", copy)
+        odd = copy / os.fsdecode(b"odd\xfftask")
+        odd.mkdir()
+        (odd / "x").write_text("x")
+    result = import_tree(tmp_path, tmp_path / "store")
+    assert (result.read, result.stored_types) == (6, 6)
+    assert import_tree(tmp_path, tmp_path / "store").unchanged == 6
+    names = [name for server in catalogue_of(tmp_path / "store").types for name in server.key]
+    assert all(name.isprintable() and len(name) <= 100 for name in names), names
+    assert list(result.not_read) == ["ffmpeg", "odd\ufffdtask"]

@@ -103,7 +103,7 @@ class _MarketArguments:
     requests=Query(),
 )
 def market(args: _MarketArguments) -> int:
-    """Find the server type that does your work at the lowest price.
+    """Find the server type that does your work for the least money.
 
     The types are those of published measurements that were imported (`nephoscope import`), the
     prices those of `import --prices` or --prices: a FOCUS bill, an AWS price list, a response of

@@ -9,8 +9,8 @@ MARKET = Feature(
     needs=("cost", "platforms"),
     commands=(
         ".features.market.command:market",
-        ".features.market.launch_command:launch_times",
+        ".features.market.launch_command:launches",
         ".features.market.prediction_command:predict",
-        ".features.market.spread_command:cpu_spread",
+        ".features.market.spread_command:spread",
     ),
 )

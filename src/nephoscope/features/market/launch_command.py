@@ -1,4 +1,4 @@
-"""`nephoscope launch-times`: how long machines take to start, by segment and provider."""
+"""`nephoscope launches`: how long machines take to start, by segment and provider."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class _LaunchArguments:
     prints=Document("launch_times", ".features.market.launch_records:ProviderLaunchTimes"),
     requests=Query(),
 )
-def launch_times(args: _LaunchArguments) -> int:
-    """Compare how long machines of providers take to start, by segment.
+def launches(args: _LaunchArguments) -> int:
+    """Compare how long machines take to start, by provider.
 
     The launches are those of published measurements that were imported (`nephoscope import`), or of
     FILE.csv, with the columns provider, type, run and the moments of a launch; --run adds your own.

@@ -1,4 +1,4 @@
-"""`nephoscope cpu-spread`: how much the rates of machines with one CPU model differ."""
+"""`nephoscope spread`: how much the rates of machines with one CPU model differ."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class _SpreadArguments:
 @command(
     prints=Document("cpu_spread", ".features.market.spread_records:CpuSpread"), requests=Query()
 )
-def cpu_spread(args: _SpreadArguments) -> int:
-    """Show how much machines with the same CPU model differ, within and across providers.
+def spread(args: _SpreadArguments) -> int:
+    """Show how much machines with one CPU model differ.
 
     The machines are those of published measurements that were imported (`nephoscope import`), one
     of each server type. `nephoscope census` counts the CPU models of your own launches.

@@ -49,8 +49,13 @@ WORKS: Sequence[PricedWork] = (
     PricedWork("web-512k", _BEST_WEB.format("512k"), "HTTP requests for files of 512 KiB", _WEB),
     PricedWork(
         "postgres",
-        "pgbench.peak/transactions_per_s",
-        "PostgreSQL read-only transactions at the peak",
+        "pgbench/transactions_per_s workload=postgres_multi_ro_durable",
+        "PostgreSQL read-only transactions of a client on another machine",
+    ),
+    PricedWork(
+        "postgres-local",
+        "pgbench/transactions_per_s workload=postgres_ro_durable",
+        "PostgreSQL read-only transactions of a client on the same machine",
     ),
     PricedWork("cpu", "stress-ng.div16/ops_per_s workers=all", "16-bit divisions on all CPUs"),
     PricedWork("cpu-single", "stress-ng.div16/ops_per_s workers=1", "16-bit divisions on one CPU"),

@@ -24,6 +24,7 @@ from nephoscope.stats.statistics import estimates, variation
 
 NEEDED = ("metric", "alternative", "value")
 COLUMNS = (*NEEDED, "parameter", "benchmark", "kind", "resource", "unit", "better", "round", "note")
+_OF_METRIC = ("metric", "parameter", "benchmark", "kind", "resource", "unit", "better")
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "kind": get_args(RowKind),
     "resource": RESOURCES,
@@ -50,8 +51,9 @@ def read(file: Path, confidence: float) -> Alternatives:
     heads: dict[tuple[str, ...], Mapping[str, str]] = {}
     series: dict[tuple[str, ...], _Series] = {}
     names: dict[str, None] = {}
+    checked: dict[tuple[str, ...], tuple[str, ...]] = {}
     for where, row in textfile.csv_records(text, str(file), COLUMNS, NEEDED):
-        _add(row, where, figures, names, heads, series)
+        _add(row, where, figures, names, heads, series, checked)
     figures.names = list(names)
     of_few = len(names) <= FEW
     figures.measurements = [_measurement(item, confidence, of_few) for item in series.values()]
@@ -74,27 +76,23 @@ def _add(
     names: dict[str, None],
     heads: dict[tuple[str, ...], Mapping[str, str]],
     series: dict[tuple[str, ...], _Series],
+    checked: dict[tuple[str, ...], tuple[str, ...]],
 ) -> None:
     """Adds one row of the file to the series that it belongs to, or as a gap.
 
-    heads: the first row of each metric.
+    heads: the first row of each metric. checked: cells that describe a metric -> its key.
     """
-    _check_words(row, where)
-    row["benchmark"] = row.get("benchmark") or row["metric"]
     alternative = row["alternative"]
+    described = tuple([row.get(name, "") for name in _OF_METRIC])
+    metric = checked.get(described)
+    if metric is None or not alternative:
+        metric = checked[described] = _checked(row, where, heads)
+    row["benchmark"] = row.get("benchmark") or row["metric"]
     names[alternative] = None
     if len(names) > MAX_ALTERNATIVES:
         raise UsageError(
             f"{where}: more than {MAX_ALTERNATIVES:,} alternatives.", "Rank fewer at a time."
         )
-    metric = tuple(row.get(name, "") for name in ("kind", "parameter", "benchmark", "metric"))
-    first = heads.setdefault(metric, row)
-    for name in ("unit", "better", "resource"):
-        if row.get(name, "") != first.get(name, ""):
-            raise UsageError(
-                f"{where}: '{row['metric'][:40]}' has another {name} here than above.",
-                "Use one for each metric.",
-            )
     if not row["value"]:
         key = (alternative, row["benchmark"], row["metric"])
         figures.reasons[key] = row.get("note") or _NO_VALUE
@@ -117,6 +115,23 @@ def _add(
         item.rounds[number] = None
     if row.get("note"):
         item.notes[row["note"]] = None
+
+
+def _checked(
+    row: dict[str, str], where: str, heads: dict[tuple[str, ...], Mapping[str, str]]
+) -> tuple[str, ...]:
+    """Returns the key of a row's metric. UsageError for a word that is none, or that differs."""
+    _check_words(row, where)
+    row["benchmark"] = row.get("benchmark") or row["metric"]
+    metric = tuple(row.get(name, "") for name in ("kind", "parameter", "benchmark", "metric"))
+    first = heads.setdefault(metric, row)
+    for name in ("unit", "better", "resource"):
+        if row.get(name, "") != first.get(name, ""):
+            raise UsageError(
+                f"{where}: '{row['metric'][:40]}' has another {name} here than above.",
+                "Use one for each metric.",
+            )
+    return metric
 
 
 def _check_words(row: Mapping[str, str], where: str) -> None:

@@ -49,10 +49,18 @@ def of_many(
 def _errors(series: Sequence[Array], n: Array, factors: Array) -> tuple[Array, Array]:
     """Returns the standard error of each mean and its degrees of freedom; infinite below 4."""
     enough = n >= MIN_N
-    variances = np.array([np.var(own, ddof=1) if own.size >= MIN_N else 0.0 for own in series])
+    variances = np.where(enough, _variances(series), 0.0)
     moved, df = moderated(variances, np.where(enough, n - 1.0, 0.0))
     error = np.where(enough, np.sqrt(moved / n) * factors, np.inf)
     return error, np.where(enough, df, df.max())
+
+
+def _variances(series: Sequence[Array]) -> Array:
+    """Returns the sample variance of each series, of all at once; 0 of a single value."""
+    sizes = np.array([own.size for own in series])
+    owner, flat = np.repeat(np.arange(len(series)), sizes), np.concatenate(series)
+    means = np.bincount(owner, flat) / sizes
+    return np.asarray(np.bincount(owner, (flat - means[owner]) ** 2) / np.maximum(sizes - 1, 1))
 
 
 def _without_rounds(logs: Sequence[Array], lines: Sequence[MetricResult]) -> list[Array]:

@@ -47,6 +47,7 @@ class FigureCollector:
         self.cpus = cpus
         self.file = ""
         self.at_s = 0
+        self.values: dict[tuple[str, int], float] = {}
 
     def add(self, metric: str, value: Any, unit: Unit, **factors: Any) -> float | None:
         """Adds a figure and returns it in the unit of core.units.
@@ -68,6 +69,13 @@ class FigureCollector:
             raise OverflowError
         text = ",".join(f"{key}={word(factor)}" for key, factor in factors.items())
         name = f"{metric} {text}" if text else metric
+        # A figure counts once; a series has one for each time.
+        key = (name, self.at_s)
+        if key in self.values:
+            if self.values[key] != figure:
+                self.leave_out(f"'{name}' is there twice, with {self.values[key]:g} and {figure:g}")
+            return None
+        self.values[key] = figure
         stated = MarketMetric(unit.unit, unit.better)
         if self.reading.metrics.setdefault(name, stated) != stated:
             self.leave_out(f"'{name}' has two units")

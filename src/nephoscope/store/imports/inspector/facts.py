@@ -9,7 +9,7 @@ from typing import Any
 
 from nephoscope.core.naming import clean
 from nephoscope.store.imports.inspector.collector import FigureCollector
-from nephoscope.store.imports.inspector.folder import TaskFolder
+from nephoscope.store.imports.inspector.folder import TaskFolder, readable
 from nephoscope.store.imports.moments import moment_s
 from nephoscope.store.imports.rows import mapping, mappings
 from nephoscope.store.market.records import MOMENTS, PublishedLaunch, ServerType
@@ -108,7 +108,7 @@ def read_launches(task: TaskFolder, server: ServerType, out: FigureCollector) ->
         run, slash, moment = name.partition("/")
         if not slash or moment not in MOMENTS:
             continue
-        out.file = f"{task.task}/{name}"
+        out.file = f"{task.task}/{readable(name)}"
         out.reading.count("files read")
         try:
             at = moment_s(task.text(name).strip())
@@ -117,7 +117,7 @@ def read_launches(task: TaskFolder, server: ServerType, out: FigureCollector) ->
         except ValueError as error:
             out.leave_out(str(error))
             continue
-        runs.setdefault(clean(run)[:60], {})[moment] = at
+        runs.setdefault(readable(run), {})[moment] = at
     out.reading.launches += [
         PublishedLaunch(server.provider, server.name, run, moments)
         for run, moments in sorted(runs.items())

@@ -14,6 +14,7 @@ from typing import Any
 
 from nephoscope.core import limits
 from nephoscope.core.reading import jsontext, regular
+from nephoscope.core.reading.printable import printable
 from nephoscope.store.imports.moments import moment_s
 
 Stamp = tuple[str, int, int]
@@ -123,13 +124,25 @@ def scan(root: Path) -> Iterator[TypeFolder]:
     Raises OSError where a folder cannot be read, ValueError beyond the bounds.
     """
     count = 0
+    names: set[tuple[str, str]] = set()
     for provider in _folders(root):
         for server in _folders(root / provider):
             count += 1
             if count > limits.MARKET_TYPES:
                 raise ValueError(f"it has more than {limits.MARKET_TYPES:,} server types")
             path = root / provider / server
-            yield TypeFolder(provider, server, path, tuple(sorted(_stamps(path, "", 0))))
+            stamps = tuple(sorted(_stamps(path, "", 0)))
+            key = (readable(provider), readable(server))
+            if key in names:  # after what cannot be printed was replaced
+                key = (key[0], f"{key[1][:90]}~{count}")
+            names.add(key)
+            yield TypeFolder(*key, path, stamps)
+
+
+def readable(name: str) -> str:
+    """Returns the name of a file as a text to store and print, of at most 100 characters."""
+    text = os.fsencode(name).decode("utf-8", "replace")
+    return printable(text).replace("\n", " ").replace("\t", " ")[:100]
 
 
 def _folders(path: Path) -> list[str]:

@@ -69,7 +69,7 @@ def vllm(task: TaskFolder, out: FigureCollector) -> None:
         if unit is None:
             unknown.add(text[:20])
             continue
-        name = f"vllm.{word(values.get('measurement'))}/{word(values.get('percentile'))}"
+        name = f"vllm.{word(values.get('measurement'))}/{word(values.get('percentile') or 'rate')}"
         factors = {"model": values.get("model"), "work": values.get("workload"), "load": strategy}
         out.add(name, values.get("score"), unit, **factors)
     if unknown:

@@ -69,9 +69,7 @@ def postgres(task: TaskFolder, out: FigureCollector) -> None:
     if unit != "tpm":
         raise ValueError(f"the unit '{unit!s:.20}' of its score is not tpm")
     workload = task.task.removeprefix("pgbench_")
-    if out.add("pgbench/transactions_per_s", values.get("score"), PER_MINUTE, workload=workload):
-        # The one name that all workloads of the read-only peak have in the market.
-        out.add("pgbench.peak/transactions_per_s", values.get("score"), PER_MINUTE)
+    out.add("pgbench/transactions_per_s", values.get("score"), PER_MINUTE, workload=workload)
     out.add("pgbench/latency_mean", values.get("latency_avg_ms"), MS, workload=workload)
     for size in mappings(values.get("sizes") or [], "sizes"):
         for level in mappings(size.get("profile") or [], "profile"):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from nephoscope.store.imports.inspector import cpu_tasks, model_tasks, service_tasks
 from nephoscope.store.imports.inspector.collector import FigureCollector
 from nephoscope.store.imports.inspector.facts import read_facts, read_launches
-from nephoscope.store.imports.inspector.folder import TaskFolder, TypeFolder
+from nephoscope.store.imports.inspector.folder import TaskFolder, TypeFolder, readable
 from nephoscope.store.market.records import ServerType, TypeReading
 
 Reader = Callable[[TaskFolder, FigureCollector], None]
@@ -58,7 +58,8 @@ def read_type(folder: TypeFolder, root: str) -> TypeReading:
         elif name == "timing":
             read_launches(task, server, collector)
         elif entry is None and name not in FACTS | REDUNDANT:
-            reading.not_read[name] = reading.not_read.get(name, 0) + len(task.sizes)
+            known = readable(name)
+            reading.not_read[known] = reading.not_read.get(known, 0) + len(task.sizes)
     return reading
 
 
