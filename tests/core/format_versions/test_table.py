@@ -48,6 +48,7 @@ WRITERS = {
     "store/objects/publishing.py": "run; a mark of this machine",
     "store/objects/services.py": "the function that the others call",
     "store/export.py": "document",
+    "features/datasets/folder.py": "Croissant 1.0 and Data Package 1, which state their versions",
     "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
     "measure/runs/concurrent_runs.py": "announcement",
