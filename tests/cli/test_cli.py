@@ -15,10 +15,10 @@ import pytest
 
 from nephoscope import catalog, command_line
 from nephoscope.app import FEATURES
-from nephoscope.cli.commands import export
 from nephoscope.cli.kit import output
 from nephoscope.cli.kit.summaries import summary_of
 from nephoscope.core.errors import Lacking, StoreError
+from nephoscope.features.datasets import command as export
 from nephoscope.results.feature import command_name
 from nephoscope.store.export import FORMATS
 

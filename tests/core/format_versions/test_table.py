@@ -54,6 +54,7 @@ WRITERS = {
     "store/market/catalogue.py": "market",
     "features/market/prices.py": "market",
     "store/recording.py": "recording",
+    "features/datasets/folder.py": "Croissant 1.0 and Data Package 1, which state their versions",
     "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
     "measure/runs/concurrent_runs.py": "announcement",

@@ -225,7 +225,7 @@ def test_a_late_start_and_a_skewed_clock_are_stated() -> None:
     )
     assert sentences.starts(whole) == "They began within 3.00 ms of each other."
     clock, late = sentences.limits(whole)
-    assert "The clock of b was 25.0 ms behind that of this machine" in clock
+    assert "The clock of b appeared 25.0 ms behind that of this machine" in clock
     assert "b began up to 3.00 ms after the first generator" in late
 
 

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from nephoscope.core.errors import TargetError
-from nephoscope.core.model import TrialStatus
+from nephoscope.core.model import Sample, TrialStatus
+from nephoscope.features.load.result import LoadAnalysis
 from nephoscope.measure import plans, runs
 from nephoscope.measure.runs.trials import target_pool
+from nephoscope.measure.targets import Done, TargetTrial
 from nephoscope.measure.targets.kinds.record import TargetRecord
+from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 
 from .factory import Fakes, FakeTarget, good
@@ -218,3 +221,42 @@ def test_a_lost_target_that_is_tried_again_holds_no_round(
     run = execute(tmp_path, fakes, plan_of(targets=targets, concurrent=concurrent))
     assert valid(run, "a") == valid(run, "b") == 2 * ROUNDS
     assert run.manifest.lost == {}
+
+
+def test_a_lost_generator_leaves_what_the_others_sent(tmp_path: Path) -> None:
+    asked: list[tuple[str, Any, Any]] = []
+    calls = {"a": 0, "b": 0}
+
+    def answer(target: str, params: Any, _: int) -> TargetTrial:
+        calls[target] += 1
+        asked.append((target, params["generator"], params["seed"]))
+        if target == "b" and calls[target] == 2:
+            raise TargetError("b hung up.", "Look for it.")
+        values = {"requests_per_s": 50.0, "due_count": 60, "completed_count": 60, "pace_ratio": 1.0}
+        samples = tuple(Sample(name, value) for name, value in values.items())
+        return TargetTrial(samples, {}, Done(1_000_000, len(samples), {}), None)
+
+    entry = {
+        "benchmark": "http.load",
+        "together": True,
+        "params": {
+            "url": "http://127.0.0.1/", "arrivals": "poisson", "rate_per_s": 100.0,
+            "connections": 4, "generators": 2,
+        },
+    }  # fmt: skip
+    plan = plan_of(benchmarks=[entry], repeat={"min": 3, "max": 3})
+    run = execute(tmp_path, Fakes(answer), plan)
+    # Both draw one schedule, of which each sends its own part; another one in each round.
+    assert {(target, number) for target, number, _ in asked} == {("a", 0), ("b", 1)}
+    seeds = [seed for _, _, seed in asked]
+    assert seeds[::2] == seeds[1::2]
+    assert len(set(seeds)) == len(seeds) / 2
+    by_key = {(record.key.round, record.key.target): record for record in run.records()}
+    assert by_key[2, "a"].status is TrialStatus.INVALID
+    assert by_key[2, "b"].status is TrialStatus.FAILED
+    (shared,) = analyse_run.build(run).part(LoadAnalysis).shared  # type: ignore[union-attr]
+    a, b = shared.generators
+    assert a.due_count == a.completed_count == 60 * len(seeds) / 2
+    assert (b.failed_trials, b.lost_count) == (1, 60)
+    assert shared.is_conserved
+    assert shared.excluded_trials == 1

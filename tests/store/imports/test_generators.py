@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+import re
+import shlex
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +16,7 @@ from typing import Any
 import pytest
 from tests.store.imports.test_several_files import Folder
 
+from nephoscope import command_line
 from nephoscope.core.errors import UsageError
 from nephoscope.results import analyse_run
 from nephoscope.store import StoredRun, query
@@ -287,3 +292,27 @@ def test_spectra_of_wrk2_merge(folder: Folder) -> None:
     other = folder.write("2.txt", wrk2(MODES[0], path="other"))
     with pytest.raises(UsageError, match="url"):
         folder.take(files[1], other, arrangement=Arrangement.PARALLEL)
+
+
+def test_the_commands_of_the_guide(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = (
+        Path(__file__).resolve().parents[3] / "docs" / "how-to" / "import-results.md"
+    ).read_text()
+    section = guide.partition("## Generators of one test")[2].partition("\n## ")[0]
+    commands = re.findall(r"^\$ nephoscope (.*)$", section, re.M)
+    assert len(commands) == 4
+    monkeypatch.chdir(folder.path)
+    for number, modes in enumerate(MODES, start=1):
+        (folder.path / f"k6-{number}.json.gz").write_bytes(
+            gzip.compress(k6_json(modes, 0).encode())
+        )
+        folder.write(f"fortio-{number}.json", fortio(modes))
+        folder.write(f"wrk2-{number}.txt", wrk2(modes))
+    for name, digits in (("a", 3), ("b", 2)):
+        shutil.copy(GOLDEN / f"hdrhistogram-{digits}-digits.hlog", folder.path / f"{name}.hlog")
+    for command in commands:
+        words = [*shlex.split(command, comments=True), "--store", str(folder.store.path)]
+        assert command_line.main(words) == 0, capsys.readouterr().err
+        assert re.search(r"(latency|duration) p99 +10\.0 ms", capsys.readouterr().out), command

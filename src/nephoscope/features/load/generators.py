@@ -90,7 +90,8 @@ class GeneratorCounts:
     has no schedule that tells). failures: why its trials failed, each with the number of trials.
     requests_per_s: median over its trials; latency_…_ns: of all its requests, where it has any.
     busy_ratio, late_sends_ratio: the largest of its trials. late_start_ns, clock_offset_ns: the
-    largest time by which it began after the first generator, and by which its clock was off.
+    largest time by which it began after the first generator, and by which its clock appeared ahead
+    of the controller's (with the delay of the message that showed it).
     """
 
     name: str

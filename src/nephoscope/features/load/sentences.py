@@ -125,9 +125,9 @@ def limits(shared: SharedLoadCounts) -> list[str]:
         offset = generator.clock_offset_ns or 0
         if abs(offset) > CLOCK_OFFSET_NS:
             out.append(
-                f"The clock of {name} was {units.format_value(abs(offset), 'ns')} "
-                f"{'ahead of' if offset > 0 else 'behind'} that of this machine; its starts are "
-                "corrected by that."
+                f"The clock of {name} appeared {units.format_value(abs(offset), 'ns')} "
+                f"{'ahead of' if offset > 0 else 'behind'} that of this machine, with the delay of "
+                "the message that showed it; its starts are as exact as that."
             )
     late = [g for g in shared.generators if (g.late_start_ns or 0) > LATE_START_NS]
     out += [
