@@ -360,6 +360,7 @@ def main() -> int:
         globals()[name](Path(folder), int(size))
         return 0
     facts = _paired.machine()
+    revision = _paired.version("git", "-C", str(_paired.ROOT), "describe", "--always", "--dirty")
     rows, too_fast = [], []
     with tempfile.TemporaryDirectory(prefix="nephoscope-growth-") as temporary:
         folder = options.stores or Path(temporary)
@@ -369,13 +370,10 @@ def main() -> int:
             rows.append({"case": name, "unit": CASES[name].unit, **_values(grown)})
             print(_line(name, grown), flush=True)
             too_fast += [name for one in grown.values() if (one.exponent or 0.0) > N_LOG_N]
-    if options.write:
-        facts["load_average_1min_after"] = os.getloadavg()[0]
-        revision = _paired.version(
-            "git", "-C", str(_paired.ROOT), "describe", "--always", "--dirty"
-        )
-        record = {"machine": facts, "version": revision, "rounds": options.rounds, "cases": rows}
-        _paired.write_result("growth", record)
+            if options.write:
+                # After each case: the first ones are not lost with the last.
+                record = {"machine": facts, "rounds": options.rounds, "cases": rows}
+                _paired.write_result("growth", {**record, "version": revision})
     for name in dict.fromkeys(too_fast):
         print(f"{name} grows faster than n log n.")
     return 1 if too_fast else 0
