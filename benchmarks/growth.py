@@ -23,7 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,8 @@ class Growth:
         return None if self.exponents is None else statistics.median(self.exponents)
 
 
-def make_run(store: Path, trials: int, targets: int = 1, runs: int = 1, rows: int = 12) -> None:
-    """Makes finished runs of `null` with so many trials for each target, each of so many rows."""
+def make_run(store: Path, trials: int, targets: int = 1, runs: int = 1) -> None:
+    """Makes finished runs of `null` with so many trials for each target."""
     import random
 
     from _stored import valid_trial
@@ -101,8 +101,8 @@ def make_run(store: Path, trials: int, targets: int = 1, runs: int = 1, rows: in
             round_number, target = position // targets + 1, names[position % targets]
             record = valid_trial(setting, round_number, position, 1.78e9 + position)
             record = _with_key(record, TrialKey(round_number, setting.index, target))
-            samples = [Sample("null_ns", 100 + draw.gauss(0, 1)) for _ in range(rows // 2)]
-            latencies = {round(draw.lognormvariate(9, 0.3)) for _ in range(rows // 2)}
+            samples = [Sample("null_ns", 100 + draw.gauss(0, 1)) for _ in range(6)]
+            latencies = {round(draw.lognormvariate(9, 0.3)) for _ in range(6)}
             samples += [Sample("null_latency_ns", float(one), 40) for one in latencies]
             stored.append((record, samples, spec, ()))
         run.store_all(stored)
@@ -128,7 +128,46 @@ def make_runs(store: Path, runs: int) -> None:
 
 
 def make_samples(store: Path, samples: int) -> None:
-    make_run(store, 20, rows=samples // 20)
+    """Makes a run of 20 trials, each with so many latencies that nobody counted in buckets."""
+    import numpy as np
+    import pyarrow as pa
+    from _stored import valid_trial
+
+    from nephoscope import catalog
+    from nephoscope.measure import plans
+    from nephoscope.store import Store, merging, trialfile
+    from nephoscope.store.batch import Batch
+
+    known = catalog.load()
+    metric = known.benchmark("null").metric("null_latency_ns")
+    plan = plans.single("null", {}, budget_s=None)
+    (setting,) = plans.expand(plan, known)
+    run = Store(store).create(plan, 7, catalog=known, settings=[setting])
+    rows, rng = samples // 20, np.random.default_rng(samples)
+    records = [valid_trial(setting, position + 1, position, 1.78e9) for position in range(20)]
+
+    def batches() -> Iterator[Batch]:
+        for record in records:
+            texts = {
+                "run": run.id,
+                "trial": record.key.name,
+                "target": "local",
+                "benchmark": "null",
+                "metric": metric.id,
+                "unit": metric.unit,
+                "better": metric.better.value,
+                "factors": "{}",
+            }
+            columns = {name: [text] * rows for name, text in texts.items()} | {
+                "round": np.full(rows, record.key.round),
+                "value": np.round(rng.lognormal(11, 0.5, rows)),
+                "count": np.ones(rows, dtype=np.int64),
+                "at_ns": np.arange(rows) * 1000,
+            }
+            yield Batch([(record, rows)], pa.table(columns, schema=trialfile.SCHEMA))
+
+    run.update(**merging.merge(run, batches(), [record.key.name for record in records]))
+    run.finish("finished")
 
 
 def make_figures(folder: Path, figures: int, mistakes: bool = False) -> None:
@@ -184,10 +223,10 @@ CASES = {
         "trial", 4000, make_two_runs, ("compare", "{first}", "{last}", "--json", *STORE)
     ),
     "export, samples": Case(
-        "sample", 400_000, make_samples, ("export", "latest", "-o", "{scratch}/x.csv", *STORE)
+        "sample", 1_000_000, make_samples, ("export", "latest", "-o", "{scratch}/x.csv", *STORE)
     ),
     "history without summaries, samples": Case(
-        "sample", 400_000, make_samples, ("history", "null_latency_p97_ns", *STORE), True
+        "sample", 2_000_000, make_samples, ("history", "null_latency_p97_ns", *STORE), True
     ),
     "history without summaries, runs": Case(
         "run", 100, make_runs, ("history", "null_latency_p97_ns", *STORE), True
@@ -197,20 +236,20 @@ CASES = {
     "verify, runs": Case("run", 200, make_runs, ("verify", *STORE)),
     "census, runs": Case("run", 200, make_runs, ("census", "--json", *STORE)),
     "import, figures": Case(
-        "figure", 2000, make_figures, ("import", "{input}/samples.json", "--store", "{scratch}/s")
+        "figure", 8000, make_figures, ("import", "{input}/samples.json", "--store", "{scratch}/s")
     ),
     "import, mistakes": Case(
         "mistake", 4000, make_mistakes, ("import", "{input}/samples.json", "--store", "{scratch}/s")
     ),
     "import --series, files": Case(
-        "file", 50, make_series, ("import", "--series", "{input}", "--store", "{scratch}/s")
+        "file", 100, make_series, ("import", "--series", "{input}", "--store", "{scratch}/s")
     ),
     "rank, alternatives": Case(
-        "alternative", 100, make_alternatives, ("rank", "{input}/values.csv", "--json")
+        "alternative", 400, make_alternatives, ("rank", "{input}/values.csv", "--json")
     ),
     "sla verdict, events": Case(
         "event",
-        100_000,
+        200_000,
         make_events,
         ("sla", "verdict", "ec2-region", "{input}/events.csv", "--json"),
         codes=(0, 1),
@@ -321,6 +360,7 @@ def main() -> int:
         globals()[name](Path(folder), int(size))
         return 0
     facts = _paired.machine()
+    revision = _paired.version("git", "-C", str(_paired.ROOT), "describe", "--always", "--dirty")
     rows, too_fast = [], []
     with tempfile.TemporaryDirectory(prefix="nephoscope-growth-") as temporary:
         folder = options.stores or Path(temporary)
@@ -330,13 +370,10 @@ def main() -> int:
             rows.append({"case": name, "unit": CASES[name].unit, **_values(grown)})
             print(_line(name, grown), flush=True)
             too_fast += [name for one in grown.values() if (one.exponent or 0.0) > N_LOG_N]
-    if options.write:
-        facts["load_average_1min_after"] = os.getloadavg()[0]
-        revision = _paired.version(
-            "git", "-C", str(_paired.ROOT), "describe", "--always", "--dirty"
-        )
-        record = {"machine": facts, "version": revision, "rounds": options.rounds, "cases": rows}
-        _paired.write_result("growth", record)
+            if options.write:
+                # After each case: the first ones are not lost with the last.
+                record = {"machine": facts, "rounds": options.rounds, "cases": rows}
+                _paired.write_result("growth", {**record, "version": revision})
     for name in dict.fromkeys(too_fast):
         print(f"{name} grows faster than n log n.")
     return 1 if too_fast else 0
