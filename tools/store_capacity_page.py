@@ -159,7 +159,7 @@ def engines(result: Mapping[str, Any]) -> Iterator[str]:
                     "trials" if form == "trials" else "day files",
                     f"`{url}`" if url.startswith("local") else "Spark, a master and two workers",
                     units.format_value(answer["wall_s"], "s"),
-                    units.format_value(answer["cpu_s"], "s"),
+                    _cpu_time(answer),
                     units.format_value(answer["rss_max_bytes"], "bytes"),
                 )
                 yield f"| {' | '.join(cells)} |"
@@ -254,6 +254,12 @@ def _compared(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns the points of which several engines were asked, by size."""
     every = [*result["points"], *([result["check"]] if result.get("check") else [])]
     return [point for point in every if len(point["trials"]["engines"]) > 1]
+
+
+def _cpu_time(answer: Mapping[str, Any]) -> str:
+    """Returns the CPU time; without it where another question ran on the same cluster meanwhile."""
+    cpu_s = answer["cpu_s"]
+    return "not measured" if cpu_s is None else units.format_value(cpu_s, "s")
 
 
 def _memory(result: Mapping[str, Any]) -> Iterator[str]:
