@@ -54,8 +54,8 @@ def method(result: Mapping[str, Any]) -> Iterator[str]:
         f"{stores}, each with another random seed. A trial has {result['samples_of_trial']:,} "
         "latencies in some 600 buckets, as a load generator of this program writes them; a series "
         "has ten trials in a run. The question asks for p50 and p99 with intervals of every "
-        f"series. Stores below {_power(fitted)} samples are a single smaller run, whose fixed costs weigh "
-        "more, and are not part of the fit."
+        f"series. Stores below {_power(fitted)} samples are a single smaller run, whose fixed "
+        "costs weigh more, and are not part of the fit."
     )
 
 
