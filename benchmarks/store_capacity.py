@@ -37,6 +37,8 @@ from nephoscope.store import Store
 
 HERE = "local:1"
 CHECK_SEED = 99
+FITTED_FROM = engines.LEVELS * engines.OF_RUN * engines.OF_TRIAL
+"""Samples of a run. Smaller stores have one smaller run, whose fixed costs would bend the line."""
 QUANTITIES = {
     "trial_bytes": "bytes",
     "day_bytes": "bytes",
@@ -145,8 +147,8 @@ def of_files(paths: Iterable[Path]) -> int:
 def main() -> None:
     """Measures and writes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--samples", type=int, nargs="+", default=[10**6, 10**7, 10**8])
-    parser.add_argument("--rounds", type=int, nargs="+", default=[7, 5, 3], help="of each size")
+    parser.add_argument("--samples", type=int, nargs="+", default=[10**6, 10**7, 3 * 10**7, 10**8])
+    parser.add_argument("--rounds", type=int, nargs="+", default=[5, 5, 3, 3], help="of each size")
     parser.add_argument("--check", type=int, default=0)
     parser.add_argument("--engine", nargs="*", default=["local:2"])
     parser.add_argument("--objects", help="address on object storage, to which a number is added")
@@ -168,6 +170,7 @@ def main() -> None:
         "cpus": len(os.sched_getaffinity(0)),
         "load_average": [round(value, 1) for value in os.getloadavg()],
         "samples_of_trial": engines.OF_TRIAL,
+        "fitted_from": FITTED_FROM,
         "points": [],
         "objects": [],
     }
@@ -189,12 +192,12 @@ def main() -> None:
     if options.check:
         check = measured(options.check, CHECK_SEED, options.folder, [HERE, *options.engine])
         result["check"] = check
-    points = result["points"]
+    points = [point for point in result["points"] if point["samples"] >= FITTED_FROM]
     for name, unit in QUANTITIES.items():
         fit = fitted(
             [point["samples"] for point in points],
             [point[name] for point in points],
-            None if check is None else (check["samples"], check[name]),
+            None if check is None or name not in check else (check["samples"], check[name]),
         )
         result.setdefault("fits", {})[name] = {"unit": unit, **fit}
     result["load_average_after"] = [round(value, 1) for value in os.getloadavg()]

@@ -46,13 +46,16 @@ def method(result: Mapping[str, Any]) -> Iterator[str]:
     sizes = sorted({point["samples"] for point in result["points"]})
     rounds = [sum(point["samples"] == size for point in result["points"]) for size in sizes]
     stores = ", ".join(f"{n} of {_power(size)}" for size, n in zip(sizes, rounds, strict=True))
+    fitted = min(size for size in sizes if size >= result["fitted_from"])
     loads = [result["load_average"][0], result["load_average_after"][0]]
     yield (
         f"Measured on {result['date']} with nephoscope {result['version']} on {result['cpus']} "
         f"CPUs whose load average was {min(loads)} to {max(loads)}. Stores of synthetic samples: "
         f"{stores}, each with another random seed. A trial has {result['samples_of_trial']:,} "
         "latencies in some 600 buckets, as a load generator of this program writes them; a series "
-        "has ten trials in a run. The question asks for p50 and p99 with intervals of every series."
+        "has ten trials in a run. The question asks for p50 and p99 with intervals of every "
+        f"series. Stores below {_power(fitted)} samples are a single smaller run, whose fixed "
+        "costs weigh more, and are not part of the fit."
     )
 
 
@@ -80,12 +83,7 @@ def fits(result: Mapping[str, Any]) -> Iterator[str]:
             _interval(fit["per_1e9"], fit["unit"]),
         ]
         if check:
-            own = fit["check"]
-            outside = "" if own["is_inside"] else " (outside the interval)"
-            cells += [
-                units.format_value(own["measured"], fit["unit"]),
-                f"{own['ratio']:.2f}{outside}",
-            ]
+            cells += _checked(fit)
         yield f"| {' | '.join(cells)} |"
     trial, day = (result["fits"][name]["per_1e9"][0] / 1e9 for name in ("trial_bytes", "day_bytes"))
     yield ""
@@ -94,6 +92,15 @@ def fits(result: Mapping[str, Any]) -> Iterator[str]:
         "the number of trials and of their buckets, not on samples: trials of ten times as many "
         "samples in the same buckets cost the same. Samples without a histogram take a row each."
     )
+
+
+def _checked(fit: Mapping[str, Any]) -> list[str]:
+    """Returns the cells of the store that checks a fit."""
+    check = fit.get("check")
+    if check is None:
+        return ["not measured", ""]
+    outside = "" if check["is_inside"] else " (outside the interval)"
+    return [units.format_value(check["measured"], fit["unit"]), f"{check['ratio']:.2f}{outside}"]
 
 
 def one_machine(result: Mapping[str, Any]) -> Iterator[str]:
@@ -151,7 +158,7 @@ def engines(result: Mapping[str, Any]) -> Iterator[str]:
     yield "|---|---|---|---:|---:|---:|"
     every = True
     for point in _compared(result):
-        for form in ("trials", "days"):
+        for form in [form for form in ("trials", "days") if form in point]:
             every = every and point[form]["equal_to_the_last_bit"]
             for url, (answer, *_) in point[form]["engines"].items():
                 cells = (
@@ -159,7 +166,7 @@ def engines(result: Mapping[str, Any]) -> Iterator[str]:
                     "trials" if form == "trials" else "day files",
                     f"`{url}`" if url.startswith("local") else "Spark, a master and two workers",
                     units.format_value(answer["wall_s"], "s"),
-                    units.format_value(answer["cpu_s"], "s"),
+                    _cpu_time(answer),
                     units.format_value(answer["rss_max_bytes"], "bytes"),
                 )
                 yield f"| {' | '.join(cells)} |"
@@ -179,7 +186,9 @@ def objects(result: Mapping[str, Any]) -> Iterator[str]:
         yield "No store on object storage was measured."
         return
     local = {
-        point["samples"]: {form: point[form]["sha256"] for form in ("trials", "days")}
+        point["samples"]: {
+            form: point[form]["sha256"] for form in ("trials", "days") if form in point
+        }
         for point in _compared(result)
     }
     yield "| samples | reading | time | CPU time | requests | bytes read |"
@@ -254,6 +263,12 @@ def _compared(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns the points of which several engines were asked, by size."""
     every = [*result["points"], *([result["check"]] if result.get("check") else [])]
     return [point for point in every if len(point["trials"]["engines"]) > 1]
+
+
+def _cpu_time(answer: Mapping[str, Any]) -> str:
+    """Returns the CPU time; without it where another question ran on the same cluster meanwhile."""
+    cpu_s = answer["cpu_s"]
+    return "not measured" if cpu_s is None else units.format_value(cpu_s, "s")
 
 
 def _memory(result: Mapping[str, Any]) -> Iterator[str]:
