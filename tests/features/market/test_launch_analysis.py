@@ -11,6 +11,8 @@ from nephoscope.core.errors import UsageError
 from nephoscope.features.market import launch_files, own_launches
 from nephoscope.features.market.launch_analysis import analyse
 from nephoscope.features.market.launch_records import LaunchTime, ProviderLaunchTimes
+from nephoscope.features.market.launch_section import launch_section
+from nephoscope.report import terminal_output
 from nephoscope.store.market.records import PublishedLaunch
 
 
@@ -111,3 +113,11 @@ def test_own_boots_are_launches_of_a_provider_of_their_own() -> None:
     assert [(each.provider, each.verdict) for each in record.comparisons] == [
         ("own qemu", "faster")
     ]
+
+
+def test_medians_without_intervals_order_nobody() -> None:
+    launches = [launch("a", "t1", 10), launch("b", "t1", 50)]
+    page = launch_section(analyse(launches, "ready", "made"))
+    text = terminal_output.render("", [page], colour=False, width=400)
+    assert "the medians do not order the providers" in text
+    assert "first" not in text

@@ -73,6 +73,11 @@ def _answer(launches: ProviderLaunchTimes) -> str:
     if not rows:
         return f"No launch has the moments of '{launches.compared}' ({title})."
     first = min(rows, key=lambda row: (row.median.low is None, row.median.value))
+    if first.median.low is None:
+        return (
+            "No provider has launches of 6 server types, which an interval needs: the medians do "
+            f"not order the providers ({title})."
+        )
     text_ = wording.estimate_text(_in_ns(first.median))
     sentence = f"{first.provider} is ready first ({title}): median {text_}."
     if launches.compared != "ready":
