@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nephoscope.store import csv_rows
-from nephoscope.store.export import _cell
+from nephoscope.store.export import cell
 
 numbers = st.floats(allow_nan=False) | st.integers(-(2**53), 2**53).map(float)
 edges = [0.0, -0.0, 1e-4, 9.999e-5, 1e10, 1e10 - 0.5, 1e10 + 0.5, 1e15, 1e16, 1e16 - 2, 1e22]
@@ -23,7 +23,7 @@ def by_row(table, names):
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(names)
-    writer.writerows([_cell(value) for value in row.values()] for row in table.to_pylist())
+    writer.writerows([cell(value) for value in row.values()] for row in table.to_pylist())
     return text.getvalue().encode()
 
 
@@ -56,7 +56,7 @@ def test_rows_are_those_of_the_csv_module(values, names, levels, few):
     pieces = pa.concat_tables([table.slice(0, 3), table.slice(3)])
     before, csv_rows._FEW_ROWS = csv_rows._FEW_ROWS, few
     try:
-        got = csv_rows.header(table.schema.names) + csv_rows.rows(pieces, table.schema.names, _cell)
+        got = csv_rows.header(table.schema.names) + csv_rows.rows(pieces, table.schema.names, cell)
     finally:
         csv_rows._FEW_ROWS = before
     assert got == by_row(table, table.schema.names)
@@ -64,5 +64,5 @@ def test_rows_are_those_of_the_csv_module(values, names, levels, few):
 
 def test_a_formula_gets_an_apostrophe_in_any_number_of_rows():
     table = table_of([1.0] * 5000, ["=cmd()"], [])
-    first, *_ = csv_rows.rows(table, table.schema.names, _cell).decode().splitlines()
+    first, *_ = csv_rows.rows(table, table.schema.names, cell).decode().splitlines()
     assert first.startswith("'=cmd(),True,1.0,"), json.dumps(first)
