@@ -119,8 +119,10 @@ def one_machine(result: Mapping[str, Any]) -> Iterator[str]:
     largest = max(point["samples"] for point in _compared(result))
     yield ""
     yield (
-        f"Rows beyond {_power(largest)} samples are extrapolated. Several CPUs are counted at the "
-        f"{100 * share:.0f} % that two processes here got of two CPUs. One machine is enough while"
+        f"Rows beyond {_power(largest)} samples are extrapolated. A cost that lies outside its "
+        "prediction is extrapolated in proportion to the store that was measured, and its interval "
+        f"includes the fit. Several CPUs are counted at {100 * share:.0f} %, the CPU time of one "
+        "process over that of two. One machine is enough while"
     )
     yield ""
     yield "* its disk holds the trials, or the day files once `nephoscope compact` has merged them;"
@@ -141,13 +143,13 @@ def one_machine(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def efficiency(result: Mapping[str, Any]) -> float:
-    """Returns the share of two CPUs that the largest store used: speed-up of two processes / 2."""
+    """Returns the CPU time of one process over that of two, for the largest store."""
     measured = [point for point in _compared(result) if "local:2" in point["trials"]["engines"]]
     point = max(measured, key=lambda own: own["samples"])
     single_s, pool_s = (
-        point["trials"]["engines"][url][0]["wall_s"] for url in ("local:1", "local:2")
+        point["trials"]["engines"][url][0]["cpu_s"] for url in ("local:1", "local:2")
     )
-    return float(min(1.0, single_s / pool_s / 2))
+    return float(min(1.0, single_s / pool_s))
 
 
 def engines(result: Mapping[str, Any]) -> Iterator[str]:
@@ -185,12 +187,6 @@ def objects(result: Mapping[str, Any]) -> Iterator[str]:
     if not result["objects"]:
         yield "No store on object storage was measured."
         return
-    local = {
-        point["samples"]: {
-            form: point[form]["sha256"] for form in ("trials", "days") if form in point
-        }
-        for point in _compared(result)
-    }
     yield "| samples | reading | time | CPU time | requests | bytes read |"
     yield "|---|---|---:|---:|---:|---:|"
     for point in result["objects"]:
@@ -200,8 +196,7 @@ def objects(result: Mapping[str, Any]) -> Iterator[str]:
             ("days", "day files, a first time"),
         ):
             answer = point[name]
-            form = "days" if name == "days" else "trials"
-            assert answer["sha256"] == local[point["samples"]][form], "other bits than on disk"
+            assert answer["sha256"] == point["local"]["sha256"], "other bits than on disk"
             cells = (
                 _power(point["samples"]),
                 label,
@@ -213,9 +208,9 @@ def objects(result: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {' | '.join(cells)} |"
     yield ""
     yield (
-        "The service was versitygw on the same machine; the answers were equal to those from local "
-        "disk to the last bit. A run is two objects, and the index 17; "
-        "what a machine has read once is in its mirror."
+        "The service was versitygw on the same machine; the answers were equal to those from a "
+        "copy of the same runs on local disk to the last bit. A run is two objects, and the index "
+        "17; what a machine has read once is in its mirror."
     )
 
 
@@ -279,11 +274,14 @@ def _memory(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _at(result: Mapping[str, Any], name: str, samples: int) -> Sequence[float]:
+    """Returns a cost with its interval; in proportion to the check where that is outside it."""
     fit = result["fits"][name]
-    values: Sequence[float] = (
-        fit["per_1e9"] if samples == 10**9 else fit["predicted"][f"{samples:.0e}"]
-    )
-    return values
+    value, low, high = fit["per_1e9"] if samples == 10**9 else fit["predicted"][f"{samples:.0e}"]
+    check = fit.get("check")
+    if check is not None and not check["is_inside"]:
+        value = check["measured"] * samples / check["samples"]
+        low, high = min(low, value), max(high, value)
+    return value, low, high
 
 
 def _interval(values: Sequence[float], unit: str) -> str:
