@@ -585,4 +585,4 @@ def test_the_page_begins_with_machine_results_and_findings() -> None:
     assert second.id == "findings"
     assert isinstance(second.blocks[-1], Items)
     assert isinstance(coverage, Sentence)
-    assert "within ±2 %" in coverage.text
+    assert "are known to ±10 % or better" in coverage.text

@@ -57,7 +57,7 @@ def test_executions_of_hyperfine_are_repetitions(tmp_path: Path) -> None:
     assert directions(run)["wall_ns"] == ("ns", "lower")
     missing = " ".join(run.manifest.refused)
     assert "one command after the other" in missing
-    assert "states no time" in missing
+    assert "No time stamp" in missing
     assert "measured once" not in missing
 
 

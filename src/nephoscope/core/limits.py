@@ -92,6 +92,12 @@ MARKET_TYPE_FILES = 5_000
 MARKET_FILE_BYTES = 8 << 20
 """Bytes of one of its files that is read: 8 MiB."""
 
+MARKET_CATALOGUE_BYTES = 1 << 30
+"""Bytes of the stored figures of all server types: 1 GiB, some 100,000,000 figures."""
+
+MARKET_PRICES_BYTES = 256 << 20
+"""Bytes of the stored prices: 256 MiB, some 1,000,000 of them."""
+
 MARKET_FIGURES = 20_000
 """Figures of one server type."""
 

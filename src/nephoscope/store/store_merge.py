@@ -16,11 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nephoscope.core import limits
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import StoreError
 from nephoscope.core.naming import plural
+from nephoscope.core.reading import regular
 from nephoscope.store import day_files, summary
-from nephoscope.store.digests import digest_of
+from nephoscope.store.digests import digest_of, digest_of_file
 from nephoscope.store.files import make_durable, translating_os_errors
 from nephoscope.store.manifest import RUNNING, RunManifest, write_manifest
 from nephoscope.store.run import StoredRun
@@ -79,7 +81,7 @@ def _content(run: StoredRun) -> dict[str, Any]:
         run.bring_samples()
         with translating_os_errors(run.trials_path, "read"):
             content[_TRIALS] = {
-                path.stem: digest_of(path.read_bytes())
+                path.stem: digest_of_file(path, limits.TRIAL_FILE_BYTES)
                 for path in sorted(run.trials_path.glob("[rw]*.parquet"))
             }
     return content
@@ -281,7 +283,7 @@ def _watches(store: Store) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields name and definition of the watches of a store, without who wrote it."""
     for path in sorted((store.path / "watches").glob("*/watch.json")):
         try:
-            values = json.loads(path.read_bytes())
+            values = json.loads(regular.read_regular(path, limits.STATE_BYTES))
         except (OSError, ValueError):
             continue  # `watch --list` names it
         if isinstance(values, dict):

@@ -55,6 +55,8 @@ WRITERS = {
     "features/market/prices.py": "market",
     "store/recording.py": "recording",
     "features/datasets/folder.py": "Croissant 1.0 and Data Package 1, which state their versions",
+    "features/engines/synthetic.py": "run, with the samples of a made one",
+    "store/engines/worker_facts.py": "a mark on a worker, for its own use",
     "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
     "measure/runs/concurrent_runs.py": "announcement",

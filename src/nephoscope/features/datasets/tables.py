@@ -76,6 +76,7 @@ _SAMPLE_COLUMNS = {
         DataColumn("value", NUMBER, "Value, in the unit of its row."),
         DataColumn("count", INTEGER, "How often the value was seen: more than 1 in histograms."),
         DataColumn("at_ns", INTEGER, "Time since the trial began.", "ns"),
+        DataColumn("recorded", TRUTH, "Whether the target answered from a recording."),
     )
 }
 

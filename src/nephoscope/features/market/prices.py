@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import __version__
+from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError, UsageError
 from nephoscope.core.format_versions import MARKET
 from nephoscope.core.reading import jsontext, regular
@@ -240,7 +241,7 @@ def stored_prices(store: Path) -> PriceList:
     with translating_os_errors(path, "read"):
         if not path.is_file():
             return PriceList()
-        content = path.read_bytes()
+        content = regular.read_regular(path, limits.MARKET_PRICES_BYTES)
     try:
         values = jsontext.parse(content)
         if MARKET.is_later(values["version"]):

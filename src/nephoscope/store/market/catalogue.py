@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nephoscope import __version__
+from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import MARKET
 from nephoscope.core.model import Better
-from nephoscope.core.reading import jsontext
+from nephoscope.core.reading import jsontext, regular
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.market.records import (
     MarketMetric,
@@ -164,7 +165,7 @@ def _opened(path: Path) -> tuple[MarketMetadata, pq.ParquetFile]:
     import pyarrow.parquet as pq
 
     with translating_os_errors(path, "read"):
-        content = path.read_bytes()
+        content = regular.read_regular(path, limits.MARKET_CATALOGUE_BYTES)
     with _naming_damage(path):
         file = pq.ParquetFile(
             io.BytesIO(content), read_dictionary=["metric"], page_checksum_verification=True

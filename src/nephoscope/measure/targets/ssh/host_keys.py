@@ -7,6 +7,7 @@ the files here. Source: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT".
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,6 +109,8 @@ def load_host_keys(files: Sequence[str]) -> HostKeys:
     paths = [Path(name).expanduser() for name in files]
     known = asyncssh.SSHKnownHosts()
     for path in paths:
+        if str(path) == os.devnull:  # how a configuration of ssh names no file
+            continue
         try:
             text = regular.read_text(path, limits.STATE_BYTES, errors="replace")
         except FileNotFoundError:
