@@ -158,7 +158,7 @@ def timed(nursery: Nursery, here: Rentals, provider: str) -> tuple[float, int]:
         swept(here, name)
         return elapsed_s, lines
 
-    # The interface of EC2 makes the network of an account with its first call: six at once disagree.
+    # EC2's interface makes an account's network with its first call: six at once disagree.
     whole(AT_ONCE)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         times, logs = zip(*pool.map(whole, range(AT_ONCE)), strict=True)
