@@ -396,8 +396,9 @@ def _serve_metadata(namespace: str, owner: Machines, instance: str) -> Threading
 
 
 def _give_credit(inside: str, *, burst: float, baseline: float, credit: float) -> None:
-    """A token bucket for what a machine sends, in bits: the kernel's own."""
-    rates = ["rate", f"{baseline:.0f}bit", "peakrate", f"{burst:.0f}bit", "mtu", "1600"]
+    """A token bucket for what a machine sends, in bits: the kernel's own, whose timer is too coarse
+    for single frames; ten are sent at once."""
+    rates = ["rate", f"{baseline:.0f}bit", "peakrate", f"{burst:.0f}bit", "mtu", "15140"]
     words = ["tc", "qdisc", "add", "dev", "eth0", "root", "tbf", *rates]
     words += ["burst", f"{credit / 8:.0f}b", "latency", "50ms"]
     subprocess.run(["nsenter", f"--net={inside}", *words], check=True)

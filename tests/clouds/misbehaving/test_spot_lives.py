@@ -106,7 +106,7 @@ def test_a_planted_credit_is_measured(cloud: Double, tmp_path: Path) -> None:
 @tools.needs("sshd", "ssh-keygen", "tc")
 @pytest.mark.usefixtures("root_only", "probe")
 def test_a_planted_credit_of_a_network_is_measured(cloud: Double, tmp_path: Path) -> None:
-    burst, baseline, credit = 400e6, 80e6, 1.6e9
+    burst, baseline, credit = 120e6, 30e6, 0.45e9
     cloud.settings(
         machines=True, boot_s=0.3, stop_s=0.3, shutdown_s=0.3,
         network_credit={"burst": burst, "baseline": baseline, "credit": credit},
