@@ -66,6 +66,7 @@ OTHER_OPENERS = {
     "measure/lab/platforms/control.py": NO_READER,
     "measure/lab/platforms/guest.py": NO_READER,
     "measure/lab/platforms/qemu.py": OWN,
+    "measure/lab/platforms/uml.py": KERNEL,
     "measure/lab/processes.py": KERNEL,
     "measure/lab/state.py": NO_READER,
     "measure/lab/sweep.py": KERNEL,

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 import struct
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab.handle import HostPlan
 from nephoscope.measure.lab.images import Image
 from nephoscope.measure.lab.needs import sbin
@@ -33,6 +37,10 @@ class Uml(Guest):
     disk_name = "disk.cow"
     programs: ClassVar[Mapping[str, str]] = {"linux.uml": "user-mode-linux", "ip": "iproute2"}
     overhead_bytes = 32 << 20
+
+    def lacking(self) -> Lacking | None:
+        """See `Platform.lacking`."""
+        return super().lacking() or _too_large_state()
 
     async def new_disk(self, disk: Path, image: Path) -> None:
         """See `Guest.new_disk`: the guest kernel makes its copy-on-write file itself."""
@@ -87,3 +95,30 @@ def _mconsole(path: Path, command: bytes) -> None:
         console.bind("")  # an address of its own, for the answer
         console.sendto(head + command.ljust(_MCONSOLE_BYTES, b"\0"), str(path))
         console.recv(4096)
+
+
+@functools.cache
+def _too_large_state() -> Lacking | None:
+    """Lacking where a guest kernel dies with its first process: on CPUs with tile registers (AMX),
+    whose state is larger than older kernels have room for (`put_fp_registers`)."""
+    if "amx_tile" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        words = [
+            sbin("linux.uml") or "linux.uml",
+            "mem=64M",
+            f"uml_dir={folder}",
+            "rootfstype=hostfs",
+        ]
+        words += ["rootflags=/", "init=/bin/true", "con=null", "con0=fd:0,fd:1"]
+        try:
+            ended = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=20)
+        except (OSError, subprocess.SubprocessError):
+            return None
+    if b"put_fp_registers" not in ended.stdout + ended.stderr:
+        return None
+    return Lacking(
+        "User-Mode Linux of this version cannot run on a CPU with AMX: its kernel has no room for "
+        "the registers.",
+        "Choose the platform container or qemu, or install a newer user-mode-linux.",
+    )
