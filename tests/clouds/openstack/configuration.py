@@ -260,7 +260,7 @@ def _ec2api(site: Site) -> Sections:
             "api_paste_config": "/etc/ec2api/api-paste.ini",
             "keystone_ec2_tokens_url": f"{site.url('identity')}/ec2tokens",
             "nova_service_type": "compute",
-            "external_network": "",
+            "external_network": "outside",
             "disable_ec2_classic": "True",
         },
         "database": _database(site, "ec2api"),

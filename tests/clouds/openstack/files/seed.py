@@ -102,6 +102,17 @@ def start(cidr):
         gateway_ip=cidr.replace(".0/24", ".1"),
         is_dhcp_enabled=False,
     )
+    # What the gateway of a default VPC is attached to: without it EC2's interface makes none.
+    outside = cloud.network.create_network(
+        name="outside", provider_network_type="local", is_router_external=True
+    )
+    cloud.network.create_subnet(
+        name="outside",
+        network_id=outside.id,
+        ip_version=4,
+        cidr="192.0.2.0/24",
+        is_dhcp_enabled=False,
+    )
     renters = cloud.identity.find_project("renters")
     user = cloud.identity.find_user("renter")
     answer = cloud.identity.post(
