@@ -41,12 +41,25 @@ def test_cpu_time_is_that_between_two_moments() -> None:
     use = clocks.load.over(1 * S, 2 * S)
     assert use is not None
     assert use.busy_cpus == pytest.approx(0.4)
-    half = clocks.load.over(S + S // 2, 2 * S)
-    assert half is not None
-    assert half.busy_cpus == pytest.approx(0.4), "in between it was used evenly"
     idle = clocks.load.over(2 * S, 3 * S)
     assert idle is not None
     assert idle.busy_cpus == 0.0
+
+
+def test_what_may_have_been_used_outside_does_not_count() -> None:
+    clocks = _Clocks()
+    for at, cpu in ((0, 0), (1, 0), (2, 400), (3, 1_300), (4, 1_300)):
+        clocks.read(at * S, cpu * MS)
+    within = {
+        (S + S // 2, 2 * S): 0.0,  # all of the 0.4 s may have been used in the half before
+        (S + S // 5, 2 * S): 0.2 / 0.8,
+        (2 * S, 2 * S + S // 2): 0.4 / 0.5,  # half a second outside holds half of 0.9 s at most
+        (S + S // 2, 3 * S): 0.9 / 1.5,
+    }
+    for (start_ns, end_ns), wanted in within.items():
+        use = clocks.load.over(start_ns, end_ns)
+        assert use is not None
+        assert use.busy_cpus == pytest.approx(wanted), (start_ns, end_ns)
 
 
 def test_what_is_too_short_or_was_not_watched_is_unknown() -> None:

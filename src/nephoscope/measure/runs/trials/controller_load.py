@@ -20,8 +20,7 @@ TICK_S = 0.05
 """Between two readings: 20 a second take less than 0.1 % of a CPU."""
 
 JUDGED_FROM_NS = 200_000_000
-"""Shorter times hold too few readings: what the controller does right before and after them, which
-disturbs nothing, would be counted as done meanwhile."""
+"""Shorter times hold too few readings to be certain of what was done within them."""
 
 _READINGS = 36_000
 """Readings that are held at least: of the last half hour."""
@@ -29,7 +28,8 @@ _READINGS = 36_000
 
 @dataclass(frozen=True, slots=True)
 class ControllerUse:
-    """What the controller did during a time. busy_cpus: CPU time divided by that time.
+    """What the controller did during a time. busy_cpus: CPU time that certainly fell into it, divided
+    by that time: what it did right before and after disturbs nothing.
 
     late_ns: the longest time for which it answered nothing.
     """
@@ -106,7 +106,7 @@ class ControllerLoad:
         first, last = bisect_right(self._times, start_ns), bisect_left(self._times, end_ns)
         if first == 0:
             return None
-        used_ns = self._cpu_at(end_ns) - self._cpu_at(start_ns)
+        used_ns = self._least_cpu_ns(start_ns, end_ns)
         # The reading after the end shows a wait that began before it.
         late_ns = max(
             (
@@ -118,16 +118,22 @@ class ControllerLoad:
             ),
             default=0,
         )
-        return ControllerUse(max(0.0, used_ns) / (end_ns - start_ns), late_ns)
+        return ControllerUse(used_ns / (end_ns - start_ns), late_ns)
 
-    def _cpu_at(self, at_ns: int) -> float:
-        """Returns the CPU time at a moment, between the readings around it."""
-        place = min(bisect_right(self._times, at_ns), len(self._times) - 1)
-        before, after = self._times[place - 1], self._times[place]
-        if after <= before:
-            return self._cpu[place]
-        share = min(1.0, (at_ns - before) / (after - before))
-        return self._cpu[place - 1] + share * (self._cpu[place] - self._cpu[place - 1])
+    def _least_cpu_ns(self, start_ns: int, end_ns: int) -> float:
+        """Returns the CPU time that certainly fell between two moments.
+
+        A thread that used c of the CPU between two readings used at least c less what of that time
+        lies outside: it cannot use more than one CPU there.
+        """
+        first = max(bisect_right(self._times, start_ns) - 1, 0)
+        last = bisect_left(self._times, end_ns)
+        total_ns = 0.0
+        for place in range(first, min(last, len(self._times) - 1)):
+            began_ns, ended_ns = self._times[place], self._times[place + 1]
+            outside_ns = max(0, start_ns - began_ns) + max(0, ended_ns - end_ns)
+            total_ns += max(0.0, self._cpu[place + 1] - self._cpu[place] - outside_ns)
+        return total_ns
 
     def add_trials(self, count: int, measured_ns: int) -> None:
         """Counts trials that ended. measured_ns: what they took together."""
