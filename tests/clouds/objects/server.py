@@ -50,6 +50,11 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1
     store: ObjectStore
 
+    def handle_expect_100(self) -> bool:
+        done = super().handle_expect_100()
+        self.wfile.flush()  # else the client waits a second for it
+        return done
+
     def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
         for name, value in headers.items():
