@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.attempts import Counters, Undecided, Unmeasurable, attempt, disturbance
+from tests.standstill import Standstill
 
 CALM = Counters(at=0.0, steal=(1.0, 2.0), user=5.0, own_user=3.0, others=7.0, pressure=0.1)
 
@@ -203,3 +205,31 @@ def test_a_witness_of_every_attempt_says_that_it_cannot_be_measured() -> None:
             pauses_s=[0, 0],
         )
     assert undecided.type is Undecided
+
+
+def test_cpus_that_stood_are_a_witness() -> None:
+    """The process of the witness is stopped for a while; at rest it is not."""
+    code = (
+        "import sys, time\n"
+        "from tests.standstill import Standstill\n"
+        "with Standstill() as cpus:\n"
+        "    print('ready', flush=True)\n"
+        "    sys.stdin.readline()\n"
+        "print(cpus.longest_s, repr(cpus.reason(0.25)), sep=';')\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        child.send_signal(signal.SIGCONT)
+        child.stdin.write("\n")
+        child.stdin.close()
+        longest_s, reason = child.stdout.read().strip().split(";")
+    # Less by the moment in which the signal came: one look at most.
+    assert float(longest_s) > 0.29
+    assert reason.startswith("'a CPU that ran nothing for ")
+    assert Standstill().reason(0) == ""
