@@ -46,6 +46,8 @@ _MACHINE_STATES = {
     "stopped": ResourceState.STOPPED,
     "shutting-down": ResourceState.LEAVING,
     "terminated": ResourceState.GONE,
+    # Of clouds that speak EC2's language for another one.
+    "error": ResourceState.FAILED,
 }
 _OTHER_STATES = {
     "creating": ResourceState.PENDING,
@@ -82,7 +84,8 @@ def _seconds(value: object) -> float | None:
 def machine(entry: Mapping[str, Any], region: str, tags: Tags) -> Machine:
     """Returns a machine from an answer. Its address is shown when it runs: before, it may change
     from the private to the public one."""
-    state = _MACHINE_STATES[entry["State"]["Name"]]
+    # What a word means that is not known becomes clear later; the machine is there.
+    state = _MACHINE_STATES.get(entry["State"]["Name"], ResourceState.PENDING)
     private = entry.get("PrivateIpAddress") or ""
     placement = entry.get("Placement", {})
     reason = _reason(entry)
