@@ -44,7 +44,7 @@ def pack_values(values: Sequence[float]) -> str:
 def unpack_values(text: str) -> list[float]:
     """Returns what `pack_values` was called with. StoreError for any other text."""
     (values,) = _columns(text, 1)
-    return values.tolist()  # type: ignore[no-any-return]
+    return values.astype(np.float64).tolist()  # type: ignore[no-any-return]
 
 
 def pack_histograms(trials: Sequence[AnyHistogram]) -> str:
@@ -63,11 +63,11 @@ def pack_histograms(trials: Sequence[AnyHistogram]) -> str:
 def unpack_histograms(text: str) -> list[Histogram]:
     """Returns what `pack_histograms` was called with. StoreError for any other text."""
     sizes, values, counts = _columns(text, 3)
-    ends = np.cumsum(sizes).astype(np.int64)
+    ends = np.cumsum(sizes.astype(np.int64))
     total = int(ends[-1]) if ends.size else 0
     if np.any(sizes < 0) or total != values.size or total != counts.size:
         raise _damaged()
-    whole = counts.astype(np.int64)
+    values, whole = values.astype(np.float64), counts.astype(np.int64, copy=False)
     return [
         (values[start:end], whole[start:end])
         for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False)
@@ -115,11 +115,12 @@ def _text(columns: Sequence[bytes]) -> str:
     return base64.b64encode(zlib.compress(b"".join(columns), _LEVEL)).decode()
 
 
-def _columns(text: str, number: int) -> list[Values]:
+def _columns(text: str, number: int) -> list[Values | Counts]:
+    """Returns columns; those of whole numbers are integers."""
     columns = []
     try:
         reader = zlib.decompressobj()
-        content = reader.decompress(base64.b64decode(text, validate=True), _LIMIT)
+        content = memoryview(reader.decompress(base64.b64decode(text, validate=True), _LIMIT))
         for _ in range(number):
             kind, size = _HEADER.unpack_from(content)
             end = _HEADER.size + size * (kind or 8)
@@ -132,16 +133,20 @@ def _columns(text: str, number: int) -> list[Values]:
     return columns
 
 
-def _values(kind: int, size: int, column: bytes) -> Values:
+def _values(kind: int, size: int, column: memoryview) -> Values | Counts:
     if kind not in (_FLOATS, *_WIDTHS):
         raise ValueError("no kind of a column")
     width = kind or 8
-    raw = np.frombuffer(column, dtype=np.uint8).reshape(width, size).T.copy()
+    planes = np.frombuffer(column, dtype=np.uint8).reshape(width, size)
+    raw = np.empty((size, width), dtype=np.uint8)
+    for byte, plane in enumerate(planes):
+        raw[:, byte] = plane
     if kind == _FLOATS:
         return raw.view("<f8").reshape(size).astype(np.float64)
-    folded = raw.view(f"<u{width}").reshape(size).astype(np.uint64)
-    steps = (folded >> np.uint64(1)).astype(np.int64) ^ -(folded & np.uint64(1)).astype(np.int64)
-    return np.cumsum(steps).astype(np.float64)
+    folded = raw.view(f"<u{width}").reshape(size)
+    # In as few bytes as they have: a step of n bits has its sign in one of them.
+    steps = (folded >> 1).view(f"<i{width}") ^ -(folded & 1).view(f"<i{width}")
+    return np.cumsum(steps, dtype=np.int64)
 
 
 def _damaged() -> StoreError:

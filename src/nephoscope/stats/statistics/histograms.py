@@ -54,7 +54,7 @@ def quantile_of_counts(values: Array, counts: Counts, q: float) -> float:
 
 def quantile(trials: Sequence[Trial], q: float) -> float:
     """Nearest-rank quantile of all trials together, without an interval."""
-    return quantile_of_counts(*merge(trials), q)
+    return pooled(trials).quantile(q)
 
 
 def quantile_of_trials(
@@ -84,14 +84,13 @@ def quantile_of_trials(
             f"p{100 * q:g} of {len(trials)} trials has no interval; it needs {LEAST_TRIALS} trials."
         )
     trials = pooled(trials)
-    values, counts = trials.merged
-    total, need = int(counts.sum()), minimum_n(q, confidence)
+    total, need = int(trials.totals.sum()), minimum_n(q, confidence)
     if total < need:
         raise Refused(
             f"p{100 * q:g} of {total} observations has no two-sided interval at "
             f"{percent(confidence)}; it needs {need}."
         )
-    point = quantile_of_counts(values, counts, q)
+    point = trials.quantile(q)
     if math.isinf(point):
         raise Refused(f"p{100 * q:g} lies among the timeouts; raise the timeout.")
     method = f"p{100 * q:g}, nearest rank of {total} observations; "
@@ -171,11 +170,11 @@ def _t_interval(
     of logarithms where all values lie above zero. It never leaves the range of all requests.
     """
     k = len(trials)
-    values, _ = trials.merged
+    least, most = trials.extremes
     own, without = trials.quantiles(q), trials.quantiles_without_each(q)
     if not np.all(np.isfinite(own)) or not np.all(np.isfinite(without)):
         return None
-    scale = np.log if values[0] > 0 else np.asarray
+    scale = np.log if least > 0 else np.asarray
     jackknife = math.sqrt((k - 1) * float(np.var(scale(without))))
     error = max(jackknife, float(np.std(scale(own), ddof=1)) / math.sqrt(k))
     half = error * student_quantile(k - 1, (1 + confidence) / 2)
@@ -184,10 +183,10 @@ def _t_interval(
     # Not the exponential of the point's logarithm: rounded, it may miss the point itself.
     low, high = (
         (point * math.exp(-half), point * math.exp(half))
-        if values[0] > 0
+        if least > 0
         else (point - half, point + half)
     )
-    return max(low, float(values[0])), min(high, float(values[-1]))
+    return max(low, least), min(high, most)
 
 
 @lru_cache(maxsize=1)
