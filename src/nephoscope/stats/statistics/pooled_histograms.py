@@ -229,7 +229,8 @@ class PooledHistograms(Sequence[Trial]):
         window = self._window_of(q, ranks, lambda of_trials: np.sum(of_trials) - of_trials)
         cumulative = window.cumulative
         if (table := window.table()) is not None:
-            return window.values[np.argmax(cumulative - table >= ranks[:, None], axis=1)]
+            places: Counts = np.argmax(cumulative - table >= ranks[:, None], axis=1)
+            return window.values[places]
         trials = np.arange(len(self))
         # The trial left out lies wholly below the value, or wholly above it, at the two ends.
         first, last = (np.searchsorted(cumulative, ranks + more) for more in (0, self.totals))

@@ -28,8 +28,8 @@ _READINGS = 36_000
 
 @dataclass(frozen=True, slots=True)
 class ControllerUse:
-    """What the controller did during a time. busy_cpus: CPU time that certainly fell into it, divided
-    by that time: what it did right before and after disturbs nothing.
+    """What the controller did during a time. busy_cpus: CPU time that certainly fell into it,
+    divided by that time: what it did right before and after disturbs nothing.
 
     late_ns: the longest time for which it answered nothing.
     """
