@@ -52,6 +52,58 @@ def test_intervals_of_a_class_cover_nine_of_ten() -> None:
     assert 0.87 <= np.mean(hits) <= 0.93
 
 
+def scheduled(hours: float, how: str, seed: int) -> Series:
+    """Values of a schedule with a season of 3 % and a noise of 2 % that remembers an hour.
+
+    how: at equal distances, a quarter of one earlier or later, or a sixth missing.
+    """
+    rng = np.random.default_rng([round(100 * hours), seed, len(how)])
+    points = round(max(6 * 168, 60 * hours) / hours)
+    at_s = hours * HOUR_S * np.arange(points)
+    if how == "jittered":
+        at_s += rng.uniform(-0.25, 0.25, points) * hours * HOUR_S
+    noise = autoregressive(rng, points, float(np.exp(-hours)))
+    season = 0.03 * np.sin(2 * np.pi * at_s / DAY_S + rng.uniform(0, 2 * np.pi))
+    left = np.flatnonzero(rng.random(points) > 1 / 6) if how == "missing" else np.arange(points)
+    values = 100 * np.exp(season + 0.02 * noise)
+    return series(values[left], at_s=START_S + at_s[left] - at_s.min())
+
+
+HOURS = (0.25, 0.5, 1, 2, 3, 4, 6, 8, 12, 24)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["regular", "jittered", "missing"])
+@pytest.mark.parametrize("hours", HOURS)
+def test_intervals_cover_nine_of_ten_at_every_cadence(hours: float, how: str) -> None:
+    seeds = 5 if hours < 1 else 20 if hours < 6 else 200
+    hits = [
+        hit
+        for seed in range(seeds)
+        for hit in forecast._hits([Levels(scheduled(hours, how, seed), [])])
+    ]
+    print(f"every {hours} h, {how}: {np.mean(hits):.3f} of {len(hits)}")  # noqa: T201
+    assert 0.87 <= np.mean(hits) <= 0.93
+
+
+@pytest.mark.parametrize("hours", [6, 8, 12])
+def test_a_schedule_of_few_times_of_day_is_predicted(hours: float) -> None:
+    """Its times tell a sine of half a day from none, or from that of a day, no more."""
+    one_series = scheduled(hours, "regular", 1)
+    hits = list(forecast._hits([Levels(one_series, [])]))
+    assert len(hits) > 50
+    assert np.mean(hits) > 0.8
+    weeks_ahead = forecast.forecasts([Levels(one_series, [])])
+    values = [point.estimate.value for point in one_series.points]
+    for week in weeks_ahead:
+        low, high = week.estimate.low, week.estimate.high
+        assert low is not None
+        assert high is not None
+        assert 0.9 * min(values) < low < week.estimate.value < high < 1.1 * max(values)
+        # Only hours in which it is measured are predicted.
+        assert week.start_s != weeks_ahead[0].start_s or week.observed > 0
+
+
 def watch(seed: int) -> Series:
     """Ten weeks of hourly values: a season, heavy tails, a tenth missing, a day's gap.
 

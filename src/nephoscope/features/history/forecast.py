@@ -42,13 +42,13 @@ _GRID = (np.arange(QUANTILES) + 0.5) / QUANTILES
 class Model:
     """What a target's points say of its next ones.
 
-    coefficients: of `_columns`, covariance: theirs relative to the noise. residuals: sorted; noise:
-    their standard deviation. effective: independent points whose variance is as uncertain.
+    coefficients: of `_columns` with so many harmonics, covariance: theirs relative to the noise.
+    residuals: sorted; noise: their standard deviation. effective: independent points whose variance is as uncertain.
     start_s, span_s: of the fitted points. logarithmic: values are exponentials.
     """
 
     coefficients: Array
-    seasonal: bool
+    harmonics: int
     residuals: Array
     effective: float
     covariance: Array
@@ -59,7 +59,7 @@ class Model:
 
     def quantiles(self, at_s: float) -> Array:
         """Returns QUANTILES quantiles of a measurement at a time, in the unit of the metric."""
-        row = _columns(np.array([at_s]), self.start_s, self.span_s, self.seasonal)
+        row = _columns(np.array([at_s]), self.start_s, self.span_s, self.harmonics)
         row = row[:, : self.coefficients.size][0]
         centre = float(row @ self.coefficients)
         widening = math.sqrt(1 + float(row @ self.covariance @ row))
@@ -84,15 +84,15 @@ def fit(points: Sequence[HistoryPoint]) -> Model | None:
     at_s = times(points)
     values, logarithmic = scaled(points)
     start_s, span_s = float(at_s[0]), float(at_s[-1] - at_s[0]) or 1.0
-    seasonal = seasons.has_season(at_s) and span_s >= seasons.SEASON_DAYS * seasons.DAY_S
-    columns = _columns(at_s, start_s, span_s, seasonal)
+    harmonics = seasons.identified_harmonics(at_s) if seasons.covers_season(at_s) else 0
+    columns = _columns(at_s, start_s, span_s, harmonics)
     # The trend is the last column, so that leaving it out keeps the others.
     for count in (columns.shape[1], columns.shape[1] - 1):
         used = columns[:, :count]
         coefficients = np.asarray(np.linalg.lstsq(used, values, rcond=None)[0], dtype=np.float64)
         rest = values - used @ coefficients
         correlation = max(0.0, step_test.correlation_of(rest, count))
-        factors = _inflation(correlation, at_s, count, seasonal)
+        factors = _inflation(correlation, at_s, count, harmonics)
         freedom = max(1.0, len(points) - float(np.sum(factors)))
         variance = float(rest @ rest) / freedom
         root = np.sqrt(factors)
@@ -102,7 +102,7 @@ def fit(points: Sequence[HistoryPoint]) -> Model | None:
             break
     return Model(
         coefficients,
-        seasonal,
+        harmonics,
         np.sort(rest) * math.sqrt(len(points) / freedom),
         max(2.0, freedom * (1 - correlation**2) / (1 + correlation**2)),
         covariance,
@@ -113,25 +113,22 @@ def fit(points: Sequence[HistoryPoint]) -> Model | None:
     )
 
 
-def _inflation(correlation: float, at_s: Array, count: int, seasonal: bool) -> Array:
+def _inflation(correlation: float, at_s: Array, count: int, harmonics: int) -> Array:
     """By how much AR(1) noise raises the variance of each coefficient.
 
     It is the spectral density of the noise at the frequency of the column: 0 for level and trend.
     """
     distance_s = float(np.median(np.diff(at_s)))
     angles = [0.0]
-    if seasonal:
-        for harmonic in range(1, seasons.HARMONICS + 1):
-            angles += 2 * [2 * np.pi * harmonic * distance_s / seasons.DAY_S]
+    for harmonic in range(1, harmonics + 1):
+        angles += 2 * [2 * np.pi * harmonic * distance_s / seasons.DAY_S]
     cosines = np.cos([*angles, 0.0])[:count]
     return np.asarray((1 - correlation**2) / (1 - 2 * correlation * cosines + correlation**2))
 
 
-def _columns(at_s: Array, start_s: float, span_s: float, seasonal: bool) -> Array:
-    columns = [np.ones(at_s.size)]
-    if seasonal:
-        columns += list(seasons.season(at_s).T)
-    return np.stack([*columns, (at_s - start_s) / span_s - 0.5], axis=1)
+def _columns(at_s: Array, start_s: float, span_s: float, harmonics: int) -> Array:
+    season = seasons.season(at_s, harmonics)
+    return np.column_stack([np.ones(at_s.size), season, (at_s - start_s) / span_s - 0.5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,26 +190,38 @@ def forecasts(levels: Sequence[Levels]) -> list[WeekForecast]:
         models = [model for levels in levels if (model := fit(levels.before(start_s))) is not None]
         if not models:
             continue
-        seasonal = any(model.seasonal for model in models)
-        parts = range(0, 24, PART_HOURS) if seasonal else (0,)
-        length = PART_HOURS if seasonal else 24
-        for hour in parts:
-            out.append(_forecast(levels, models, start_s, (hour, hour + length)))
+        length = PART_HOURS if any(model.harmonics for model in models) else 24
+        for hour in range(0, 24, length):
+            part = range(hour, hour + length)
+            if at := _measured_hours(levels, part):
+                out.append(_forecast(levels, models, start_s, part, at))
     return out
+
+
+def _measured_hours(levels: Sequence[Levels], part: range) -> list[int]:
+    """Returns the hours of a part of the day in which there are points: of others the few sine
+    waves of a season say nothing."""
+    hours = {
+        int(point.at_s % seasons.DAY_S // 3600.0)
+        for levels_of_one in levels
+        for point in levels_of_one.series.points
+    }
+    return sorted(hours & set(part))
 
 
 def _forecast(
     levels: Sequence[Levels],
     models: Sequence[Model],
     start_s: float,
-    hours: tuple[int, int],
+    part: range,
+    hours: Sequence[int],
 ) -> WeekForecast:
-    """Predicts the measurements in some hours of each day of a week."""
+    """Predicts the measurements in some hours of a part of each day of a week."""
     first_day = math.floor(start_s / seasons.DAY_S) * seasons.DAY_S
     moments = [
         first_day + day * seasons.DAY_S + (hour + 0.5) * 3600.0
         for day in range(8)
-        for hour in range(*hours)
+        for hour in hours
     ]
     inside_week = [at for at in moments if start_s <= at < start_s + WEEK_S]
     mixture = np.concatenate([model.quantiles(at) for model in models for at in inside_week])
@@ -221,7 +230,7 @@ def _forecast(
         point.estimate.value
         for levels in levels
         for point in levels.during(start_s, start_s + WEEK_S)
-        if hours[0] <= point.at_s % seasons.DAY_S / 3600.0 < hours[1]
+        if int(point.at_s % seasons.DAY_S // 3600.0) in part
     ]
     estimate = Estimate(
         float(middle),
@@ -232,7 +241,7 @@ def _forecast(
         levels[0].series.unit,
         "quantiles of level, daily season and residuals since the last change",
     )
-    text = "all" if hours == (0, 24) else f"{hours[0]:02d} to {hours[1]:02d}"
+    text = "all" if len(part) == 24 else f"{part.start:02d} to {part.stop:02d}"
     return WeekForecast(
         _class_text(levels),
         start_s,

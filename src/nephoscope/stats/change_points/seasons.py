@@ -7,6 +7,7 @@ the whole series, is subtracted first, if the days show one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ DAY_S = 86_400.0
 WEEK_S = 7 * DAY_S
 HARMONICS = 2
 """Sine waves that describe a daily season: of a day and of half a day."""
+_IDENTIFIED = 0.1
+"""Least eigenvalue of the columns' products from which on they are told apart; 1 where they are
+independent. Below, the error of a coefficient is more than three times as large."""
 SEASON_DAYS = 3.0
 """Days from which on a daily season is estimated, where a series has several points a day."""
 _ZONES_S = 3 * 3600.0 * np.arange(-3, 4)
@@ -55,13 +59,26 @@ def is_coarse(at_s: Array) -> bool:
     return SEASON_DAYS * DAY_S / _WINDOW <= usual_s < DAY_S / 2
 
 
-def season(at_s: Array) -> Array:
-    """Returns the columns of a daily season."""
-    columns = []
-    for harmonic in range(1, HARMONICS + 1):
-        angle = 2 * np.pi * harmonic * at_s / DAY_S
-        columns += [np.cos(angle), np.sin(angle)]
-    return np.stack(columns, axis=1)
+def season(at_s: Array, harmonics: int) -> Array:
+    """Returns the columns of a daily season of so many sine waves; shape (points, 2 harmonics)."""
+    angles = 2 * np.pi * np.outer(at_s, np.arange(1, harmonics + 1)) / DAY_S
+    columns = np.stack([np.cos(angles), np.sin(angles)], axis=2)
+    return columns.reshape(at_s.size, 2 * harmonics)
+
+
+def identified_harmonics(at_s: Array) -> int:
+    """Returns how many sine waves the times of day of points tell apart, at most HARMONICS.
+
+    Points every six hours see no difference between the sine of half a day and nothing, points
+    every eight hours none between it and that of a day.
+    """
+    columns = np.column_stack([np.full(at_s.size, math.sqrt(0.5)), season(at_s, HARMONICS)])
+    products = 2 * (columns.T @ columns) / max(1, at_s.size)
+    for harmonics in range(HARMONICS, 0, -1):
+        count = 1 + 2 * harmonics
+        if np.linalg.eigvalsh(products[:count, :count])[0] > _IDENTIFIED:
+            return harmonics
+    return 0
 
 
 def is_weekend(at_s: Array) -> Array:

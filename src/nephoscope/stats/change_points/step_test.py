@@ -136,7 +136,7 @@ def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -
     index = np.arange(at_s.size)
     columns = [np.ones((at_s.size, 1))]
     if seasons.covers_season(at_s):
-        columns.append(seasons.season(at_s))
+        columns.append(seasons.season(at_s, seasons.identified_harmonics(at_s)))
     columns += [(index >= step)[:, None].astype(float) for step in known]
     mean = np.column_stack(columns)
     if not weekends or not seasons.is_coarse(at_s):
