@@ -43,8 +43,8 @@ class Model:
     """What a target's points say of its next ones.
 
     coefficients: of `_columns` with so many harmonics, covariance: theirs relative to the noise.
-    residuals: sorted; noise: their standard deviation. effective: independent points whose variance is as uncertain.
-    start_s, span_s: of the fitted points. logarithmic: values are exponentials.
+    residuals: sorted; noise: their standard deviation. effective: independent points whose variance
+    is as uncertain. start_s, span_s: of the fitted points. logarithmic: values are exponentials.
     """
 
     coefficients: Array
