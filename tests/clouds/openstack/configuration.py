@@ -152,7 +152,9 @@ def _keystone(site: Site) -> Sections:
         "DEFAULT": {"use_stderr": "true"},
         "database": _database(site, "keystone"),
         "token": {"provider": "fernet"},
-        "cache": {"enabled": "false"},
+        # Of one process: EC2's interface asks for a token with each of its requests, and each
+        # service behind it has that checked.
+        "cache": {"enabled": "true", "backend": "oslo_cache.dict"},
         "identity": {"password_hash_rounds": 4},
     }
 
