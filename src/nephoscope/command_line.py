@@ -16,6 +16,7 @@ import click
 
 from nephoscope import __version__
 from nephoscope.app import FEATURES
+from nephoscope.cli.kit import abandoned
 from nephoscope.cli.kit.summaries import summary_of
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.results.feature import Feature, command_name, features, load
@@ -76,6 +77,7 @@ def program(context: click.Context) -> int:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         return 2
+    context.obj = abandoned.remove_abandoned_labs()
     return 0
 
 

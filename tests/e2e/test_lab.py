@@ -25,7 +25,7 @@ from tests.tools import needs
 from nephoscope import command_line
 from nephoscope.cli.kit.command import records
 from nephoscope.cli.kit.documents import commands_schema
-from nephoscope.measure.lab import names
+from nephoscope.measure.lab import names, state
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.provisioner import LABS
 
@@ -175,6 +175,34 @@ def test_a_kill_at_any_moment_leaves_nothing_behind_once_it_is_down(
         subprocess.run(["ip", "netns", "delete", other.name], check=True)
         group.rmdir()
     assert busy == kills
+
+
+def test_the_lab_of_a_killed_run_goes_with_the_next_command(
+    nephoscope: Run, lab_name: str, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "version: 1\nname: killed\nrepeat: {min: 50, max: 50}\n"
+        "benchmarks: [{benchmark: cpu.gaps, params: {duration_ns: 1s}}]\n"
+        "targets: [{name: h, kind: lab}]\n"
+        f"lab: {{version: 1, name: {lab_name}, hosts: {{h: {{}}}}}}\n"
+    )
+    with subprocess.Popen(
+        [*PROGRAM, "run", str(plan)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as child:
+        until = time.monotonic() + 120
+        while (state.read(lab_name) or {}).get("phase") != "up":
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        # It belongs to somebody: no command removes it.
+        assert "killed" not in nephoscope("runs").err
+        assert left(lab_name)
+        child.kill()
+        child.wait()
+    done = nephoscope("runs")
+    assert f"Lab {lab_name} was left by a process that was killed; it is removed." in done.err
+    assert left(lab_name) == []
+    assert "removed" not in nephoscope("runs").err
 
 
 def test_an_interrupted_up_cleans_up_by_itself(

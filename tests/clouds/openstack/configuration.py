@@ -154,7 +154,7 @@ def _keystone(site: Site) -> Sections:
         "token": {"provider": "fernet"},
         # Of one process: EC2's interface asks for a token with each of its requests, and each
         # service behind it has that checked.
-        "cache": {"enabled": "true", "backend": "oslo_cache.dict"},
+        "cache": {"enabled": "true", "backend": "dogpile.cache.memory_pickle"},
         "identity": {"password_hash_rounds": 4},
     }
 

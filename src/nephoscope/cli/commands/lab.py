@@ -83,13 +83,13 @@ def up(args: _LabUpArguments) -> None:
     If any part cannot be created, everything is removed again.
     """
     from nephoscope.measure.lab import files, needs
-    from nephoscope.measure.lab.provisioner import LABS
+    from nephoscope.measure.lab.provisioner import BY_HAND
     from nephoscope.measure.provisioning import create_within
 
     needs.require(f"nephoscope lab up {args.topology}")
     began = time.monotonic()
     spec = files.load(args.topology, here=True)
-    made = _carry_out(create_within(LABS, spec, hours=None, limit=None, say=output.log))
+    made = _carry_out(create_within(BY_HAND, spec, hours=None, limit=None, say=output.log))
     seconds = time.monotonic() - began
     if args.as_json:
         output.document({**_document(made), "elapsed_s": round(seconds, 3)})
@@ -118,14 +118,16 @@ def down(args: _LabDownArguments) -> None:
     needs.require(f"nephoscope lab down {args.name or '--all'}")
     here = [provisioned.name for provisioned in LABS.existing()]
     wanted = here if args.name is None else [_lab_name(args.name)]
-    if args.name is not None and wanted[0] not in here:
+    # What the start of this command removed, because a kill had left it.
+    already = click.get_current_context().find_object(list) or []
+    removed = [lab for lab in already if args.name is None or lab.name in wanted]
+    if args.name is not None and wanted[0] not in here and not removed:
         raise UsageError(
             f"There is no lab named {wanted[0]} here.",
             choices("Labs here", here, "No lab is here, so there is nothing to remove."),
         )
-    removed: list[RemovedLab] = []
     failures: list[UsageError] = []
-    for name in wanted:
+    for name in wanted if args.name is None or not removed else ():
         try:
             removed.append(_carry_out(LABS.remove(name)))
         except UsageError as error:

@@ -11,7 +11,7 @@ from nephoscope.core import programs
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import choices
 from nephoscope.core.tasks import in_thread
-from nephoscope.measure.lab import bringup, check, files, names, needs, state, sweep
+from nephoscope.measure.lab import bringup, check, files, leases, names, needs, state, sweep
 from nephoscope.measure.lab.commands import Runner
 from nephoscope.measure.lab.handle import Lab, RemovedLab
 from nephoscope.measure.lab.limits import cgroups
@@ -21,7 +21,11 @@ from nephoscope.measure.provisioning import BROKEN, COMING_UP, LATER, UP, Provis
 
 
 class LabProvisioner:
-    """Makes labs on this machine."""
+    """Makes labs on this machine. is_leased: they end with this process also once they are up, see
+    `leases`."""
+
+    def __init__(self, *, is_leased: bool) -> None:
+        self._is_leased = is_leased
 
     def quote(self, spec: Topology) -> None:
         """See `Provisioner.quote`: a lab rents nothing."""
@@ -38,9 +42,14 @@ class LabProvisioner:
         chosen = await asyncio.to_thread(bringup.links_of, laid)
         with state.making(name) as lock:
             try:
-                return await bringup.Maker(laid, chosen, Runner(lock), say).make()
+                leases.take(name)
+                made = await bringup.Maker(laid, chosen, Runner(lock), say).make()
+                if not self._is_leased:
+                    leases.waive(name)
+                return made
             except BaseException:
                 await in_thread(sweep.sweep, name)
+                leases.end(name)
                 raise
 
     def existing(self) -> list[Provisioned]:
@@ -83,7 +92,21 @@ class LabProvisioner:
 
         def work() -> RemovedLab:
             with state.changing(name):
-                return sweep.sweep(name)
+                removed = sweep.sweep(name)
+                leases.end(name)
+                return removed
+
+        return await in_thread(work)
+
+    async def remove_abandoned(self, name: str) -> RemovedLab | None:
+        """Removes a lab whose process has ended; None where it has one now, or is being changed."""
+
+        def work() -> RemovedLab | None:
+            if state.is_busy(name):
+                return None
+            with state.changing(name):
+                # Another command may have removed it, and a run made one of its name.
+                return sweep.sweep(name) if leases.is_abandoned(name) else None
 
         return await in_thread(work)
 
@@ -95,7 +118,9 @@ class LabProvisioner:
         return leftovers + [folder for folder in folders if folder.exists()]
 
 
-LABS = LabProvisioner()
+LABS = LabProvisioner(is_leased=True)
+BY_HAND = LabProvisioner(is_leased=False)
+"""Makes labs that stay until somebody takes them down."""
 
 
 def _provisioned(name: str) -> Provisioned:
