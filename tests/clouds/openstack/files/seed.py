@@ -83,7 +83,7 @@ def fill():
         ramdisk_id=parts["guest-initrd"].id,
     )
     renters = cloud.identity.find_project("renters")
-    cloud.set_compute_quotas(renters.id, instances=24, cores=48, ram=1 << 16, key_pairs=100)
+    cloud.set_compute_quotas(renters.id, instances=33, cores=48, ram=1 << 16, key_pairs=100)
 
 
 def start(cidr):
