@@ -11,6 +11,7 @@ from tests import hardware
 from tests.attempts import attempt
 from tests.hardware import Feature
 from tests.rates import holds_rate
+from tests.standstill import Standstill
 from trials import needs_root
 
 from nephoscope.features.isolation.placement import allowed_cpus
@@ -105,8 +106,14 @@ def is_two(one: Cell) -> bool:
 
 def tried(what: str, path: Path, measure: Callable[[Path], tuple[str, bool]]) -> None:
     """Attempts, each in a store of its own."""
-    number = iter(range(100))
-    attempt(what, lambda: measure(path / str(next(number))), contends=True)
+    number, cpus = iter(range(100)), Standstill()
+
+    def once() -> tuple[str, bool]:
+        with cpus:
+            return measure(path / str(next(number)))
+
+    # A tenth of a trial of 200 ms, which moves its share by as much.
+    attempt(what, once, contends=True, witness=lambda: cpus.reason(0.02))
 
 
 def shared(path: Path, victim: str, metric: str, rounds: int, **params: Any) -> tuple[str, bool]:
