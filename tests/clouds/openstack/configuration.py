@@ -27,8 +27,8 @@ DATABASES = (
     "ec2api",
 )
 PAGE = 32
-"""How many machines one answer lists. EC2's interface asks for one page, and forgets machines that it
-does not see on it: the tenants of the campaign have fewer."""
+"""How many machines one answer lists. EC2's interface asks for one page, and forgets machines that
+it does not see on it: the tenants of the campaign have fewer."""
 FAKE, QEMU = "fake", "qemu"
 """Hosts of the cloud, each in a zone of its name: nova's fake driver, and QEMU without KVM."""
 
