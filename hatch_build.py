@@ -1,4 +1,5 @@
-"""Build hook: puts the static programs, their notices and the contracts inside the wheel."""
+"""Build hook: puts the static programs, their notices, a list of what others wrote (SBOM) and the
+contracts inside the wheel."""
 
 from __future__ import annotations
 
@@ -23,6 +24,8 @@ class ProbeBuildHook(BuildHookInterface):
         if not all((folder / f"{machine}-linux" / name).is_file() for name in programs):
             subprocess.run([str(root / "tools" / "setup.sh"), "probe-here"], check=True)
         subprocess.run([str(root / "tools" / "setup.sh"), "notices"], check=True)
+        components = [str(root / "tools" / "sbom.py"), str(folder / "nephoscope.cdx.json")]
+        subprocess.run([sys.executable, *components], check=True)
         generate = [sys.executable, str(root / "tools" / "generate.py"), "--built"]
         subprocess.run(generate, check=True)
         included = build_data["force_include"]

@@ -132,6 +132,16 @@ def test_the_wheel_names_every_crate_of_its_programs_with_its_licence(wheel: Pat
     crates = {line.replace(" v", " ").removesuffix(" (*)") for line in done.stdout.splitlines()}
     linked = {crate for crate in crates if crate and "(/" not in crate}
     assert linked <= named
+    with zipfile.ZipFile(wheel) as archive:
+        (path,) = (name for name in archive.namelist() if "/sboms/" in name)
+        listed = json.loads(archive.read(path))
+    assert (listed["bomFormat"], listed["specVersion"]) == ("CycloneDX", "1.6")
+    components = {f"{one['name']} {one.get('version')}": one for one in listed["components"]}
+    assert linked <= set(components)
+    for crate in linked:
+        assert components[crate]["purl"] == f"pkg:cargo/{crate.replace(' ', '@')}"
+        assert len(components[crate]["hashes"][0]["content"]) == 64
+    assert any(name.startswith("svelte ") for name in components)
     with_text = {
         one for line in re.findall(r"^Licence of (.+)", text, re.M) for one in line.split(", ")
     }
