@@ -94,7 +94,20 @@ def killed(number: int) -> int:
 
 def test_series_are_split_whatever_their_texts() -> None:
     table = pa.table({"a": ["x", "xy", "x", "xy"], "b": ["yz", "z", "yz", "y"], "n": [1, 2, 3, 4]})
-    assert [part["n"].to_pylist() for part in split(table, ("a", "b"))] == [[1, 3], [2], [4]]
+    parts = {key: rows["n"].to_pylist() for key, rows in split(table, ("a", "b"))}
+    assert parts == {("x", "yz"): [1, 3], ("xy", "z"): [2], ("xy", "y"): [4]}
+
+
+def test_a_column_in_many_chunks_is_copied_once() -> None:
+    """Taking the rows of each series out of the whole column copied all of it for each of them."""
+    chunk = pa.table({"a": [str(n) for n in range(50)], "n": [b"x" * 20_000] * 50})
+    table = pa.concat_tables([chunk] * 20)
+    before = pa.total_allocated_bytes()
+    parts = [rows for _, rows in split(table, ("a",))]
+    copied = pa.total_allocated_bytes() - before
+    assert sum(rows.num_rows for rows in parts) == table.num_rows
+    # The parts are views of what was moved: as many bytes as there are, and a few of keys.
+    assert copied <= 1.1 * table.nbytes
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,8 @@ def percentiles(quantiles: Sequence[float], confidence: float, rows: pa.Table) -
     """Returns the percentiles of one series from the histograms of its trials."""
     key = {name: rows[name][0].as_py() for name in SERIES}
     trials = [
-        (np.frombuffer(values), np.frombuffer(counts, dtype=np.int64))
-        for values, counts in zip(
-            rows["values"].to_pylist(), rows["counts"].to_pylist(), strict=True
-        )
+        (np.frombuffer(values.as_buffer()), np.frombuffer(counts.as_buffer(), dtype=np.int64))
+        for values, counts in zip(rows["values"], rows["counts"], strict=True)
     ]
     observations = sum(int(counts.sum()) for _, counts in trials)
     answers = []

@@ -54,9 +54,8 @@ class LocalEngine:
         """Returns the answers on all series, sorted by series."""
         scan = question.scan
         if not self.is_worth(len(scan.parts), scan.size_bytes):
-            rows = [table for part in scan.parts for table in question.rows(part)]
-            every = pa.concat_tables([scan.columns.empty_table(), *rows])
-            return question.joined(question.answers_of(every))
+            rows = (table for part in scan.parts for table in question.rows(part))
+            return question.joined(question.answers_of(rows))
         with tempfile.TemporaryDirectory(prefix="nephoscope-engine-") as folder:
             packed = pickle.dumps(question)
             for _ in self._mapped(partial(_spread, packed, folder), range(len(scan.parts))):
@@ -117,9 +116,8 @@ def _spread(packed: bytes, folder: str, number: int) -> None:
     writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
     try:
         for table in question.rows(question.scan.parts[number]):
-            for rows in split(table, question.scan.series):
-                names = [rows[name][0].as_py() for name in question.scan.series]
-                bucket = zlib.crc32(repr(names).encode()) % BUCKETS
+            for key, rows in split(table, question.scan.series):
+                bucket = zlib.crc32(repr([*key]).encode()) % BUCKETS
                 if bucket not in writers:
                     path = f"{folder}/{bucket:04}.{number}"
                     writers[bucket] = pa.ipc.new_file(path, question.scan.columns)
@@ -136,4 +134,4 @@ def _answered(packed: bytes, folder: str, bucket: str) -> pa.Table:
     for path in sorted(Path(folder).glob(f"{bucket}.*")):
         with pa.memory_map(str(path)) as source:
             tables.append(pa.ipc.open_file(source).read_all())
-    return question.joined(question.answers_of(pa.concat_tables(tables)))
+    return question.joined(question.answers_of(tables))

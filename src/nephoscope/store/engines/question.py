@@ -59,10 +59,15 @@ class Question:
         ordered = rows.combine_chunks().sort_by([(name, "ascending") for name in self.scan.order])
         return self.answer(ordered).select(self.columns.names).cast(self.columns)
 
-    def answers_of(self, rows: pa.Table) -> Iterator[pa.Table]:
+    def answers_of(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yields the answer on each series of which there are rows."""
-        for own in split(rows, self.scan.series):
-            yield self.answer_of(own)
+        by_series: dict[tuple[Any, ...], list[pa.Table]] = {}
+        for table in tables:
+            for key, own in split(table, self.scan.series):
+                by_series.setdefault(key, []).append(own)
+        while by_series:
+            # What is answered needs no memory any more.
+            yield self.answer_of(pa.concat_tables(by_series.pop(next(iter(by_series)))))
 
     def joined(self, answers: Iterable[pa.Table]) -> pa.Table:
         """Returns answers as one table, sorted by series: engines answer in any order."""
@@ -103,20 +108,22 @@ def size_of(run: StoredRun) -> int:
     return 0
 
 
-def split(rows: pa.Table, series: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields the rows of each series, which keep their order."""
-    if not rows.num_rows:
-        return
-    number = np.zeros(rows.num_rows, dtype=np.int64)
-    for name in series:
-        codes = _codes(rows[name])
-        number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
-    order = np.argsort(number, kind="stable")
-    begins = np.append(np.flatnonzero(np.diff(number[order], prepend=-1)), number.size)
-    for begin, end in zip(begins.tolist(), begins[1:].tolist(), strict=False):
-        yield rows.take(pa.array(order[begin:end]))
+def split(rows: pa.Table, series: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+    """Yields key and rows of each series, which keep their order; a series may come several times.
 
-
-def _codes(column: pa.ChunkedArray) -> Any:
-    encoded = column.dictionary_encode()
-    return np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+    Rows are moved once, chunk by chunk: taking some out of a column in several chunks copies all of
+    the column first.
+    """
+    for batch in rows.to_batches():
+        if not batch.num_rows:
+            continue
+        number = np.zeros(batch.num_rows, dtype=np.int64)
+        for name in series:
+            codes = batch[name].dictionary_encode().indices.to_numpy()
+            number = np.unique(number * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+        order = np.argsort(number, kind="stable")
+        begins = np.append(np.flatnonzero(np.diff(number[order], prepend=-1)), number.size)
+        moved = pa.Table.from_batches([batch.take(pa.array(order))])
+        for begin, end in zip(begins.tolist(), begins[1:].tolist(), strict=False):
+            own = moved.slice(begin, end - begin)
+            yield tuple(own[name][0].as_py() for name in series), own
