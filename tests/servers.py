@@ -62,6 +62,10 @@ class Prometheus:
         result = self._result(query)
         return float(result[0]["value"][1]) if result else None
 
+    def has_samples(self, query: str) -> bool:
+        """Returns whether a query has an answer, of any value."""
+        return bool(self._result(query))
+
     def _result(self, query: str) -> list[dict[str, Any]]:
         answer = self._get(f"/api/v1/query?query={urllib.parse.quote(query)}")
         return list(json.loads(answer)["data"]["result"]) if answer else []

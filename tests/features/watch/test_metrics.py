@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import subprocess
 import time
 import urllib.error
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests import servers
+from tests.conftest import ROOT
 from tests.results.made import make_run
 from tests.tools import needs
 
@@ -210,6 +212,62 @@ def test_a_real_prometheus_scrapes_the_endpoint(log: EventLog, tmp_path: Path) -
             assert value_of('nephoscope_watch_events_total{event="start_skipped"}') == 4
             buckets = 'nephoscope_observations_bucket{metric="latency_ns"}'
             assert 1e6 <= value_of(f"histogram_quantile(0.5, {buckets})") <= 2e6
+
+
+RECIPES = ROOT / "docs" / "how-to" / "ci"
+
+
+def expressions_of(dashboard: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Title and query of each series of a Grafana dashboard, for every watch, target and metric."""
+    for panel in dashboard["panels"]:
+        for shown in panel["targets"]:
+            query = re.sub(r"\$(watch|target|benchmark|metric)\b", ".*", shown["expr"])
+            yield panel["title"], query.replace("$__rate_interval", "1m")
+
+
+def test_the_dashboard_and_the_alerts_name_only_what_a_watch_exports(log: EventLog) -> None:
+    exported = {family.name for family in families(log)}
+    exported |= {f"{family.name}_total" for family in families(log) if family.kind == "counter"}
+    exported |= {f"{family.name}_bucket" for family in families(log) if family.kind == "histogram"}
+    dashboard = (RECIPES / "grafana-watch.json").read_text(encoding="utf-8")
+    alerts = (RECIPES / "prometheus-alerts.yaml").read_text(encoding="utf-8")
+    for text in (dashboard, alerts):
+        named = set(re.findall(r"nephoscope_[a-z_]+", text))
+        assert named
+        assert named <= exported
+    labels = {
+        label for family in families(log) for point in family.points for label in point.labels
+    }
+    legends = set(re.findall(r"\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}", dashboard + alerts))
+    assert legends <= labels | {"le", "event", "factors"}
+
+
+@needs_prometheus
+def test_every_panel_of_the_dashboard_has_data(log: EventLog, tmp_path: Path) -> None:
+    dashboard = json.loads((RECIPES / "grafana-watch.json").read_text(encoding="utf-8"))
+    queries = list(expressions_of(dashboard))
+    assert len(queries) >= len(dashboard["panels"])
+    metrics = Metrics("web")
+    estimate = Estimate(2.5e6, 2e6, 3e6, 0.95, 10, "ns", "")
+    seen = Distribution("http.load", "latency_ns", "db", "{}", "ns", (1e6, 2e6), (10, 20))
+    of_line = {("http.load", "latency_p99_ns", "db", "{}"): estimate}
+    metrics.add(WatchRepetition("run-1", "fine", {}, of_line, (seen,)), log.state)
+    with served(tmp_path, metrics.families(log.state, NEXT_S)) as url:
+        target = {"targets": [urllib.parse.urlsplit(url).netloc]}
+        configuration = {
+            "global": {"scrape_interval": "1s"},
+            "scrape_configs": [{"job_name": "watch", "static_configs": [target]}],
+        }
+        with servers.prometheus(tmp_path, configuration) as running:
+            for title, query in queries:
+                assert running.until(lambda query=query: running.has_samples(query)), title
+
+
+@needs_prometheus
+def test_the_alerts_fire_on_planted_faults_and_not_before() -> None:
+    words = ["promtool", "test", "rules", "prometheus-alerts.test.yaml"]
+    done = subprocess.run(words, cwd=RECIPES, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 class Receiver:

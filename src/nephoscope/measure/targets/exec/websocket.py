@@ -90,7 +90,9 @@ class WebSocket:
                     await self.send(payload[:2], _CLOSE)
                 return None
             if opcode == _PING:
-                await self.send(payload, _PONG)
+                # The other side may have closed after it; what it sent before is still to be read.
+                with contextlib.suppress(OSError):
+                    await self.send(payload, _PONG)
             elif opcode in (_CONTINUATION, TEXT, BINARY):
                 kind = opcode or kind
                 parts.append(payload)
