@@ -1,0 +1,105 @@
+"""Response times at the users of instances of one type, in each draw of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nephoscope.features.sizing.drawing import InputDraws
+from nephoscope.features.sizing.knowledge import ApplicationKnowledge, TypeKnowledge
+from nephoscope.stats import queueing
+from nephoscope.stats.statistics.values import Array
+
+_CELLS = 1_000_000
+"""Draws times instances that are computed at one time: 8 MB an array."""
+_NS = 1e9
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Instances of a type under some draws. services_per_s: of a worker of the typical instance."""
+
+    known: ApplicationKnowledge
+    kind: TypeKnowledge
+    draws: InputDraws
+    services_per_s: Array
+    beyond: dict[tuple[str, tuple[str, ...], int], Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, known: ApplicationKnowledge, kind: TypeKnowledge, draws: InputDraws) -> Fleet:
+        """Returns the fleet of a type whose capacity is known; without a spread all are alike.
+
+        An instance is a queue with `workers` (M/M/c) that reaches its capacity at the objective
+        under which that was measured.
+        """
+        capacity = kind.capacity
+        assert capacity is not None
+        services = queueing.services_at(
+            kind.workers,
+            draws.samples[capacity.input.id][0],
+            1 - capacity.objective.share_ratio,
+            capacity.objective.limit_ns / _NS,
+        )
+        return cls(known, kind, draws, services)
+
+    def share_beyond(self, region: str, sites: tuple[str, ...], instances: int) -> Array:
+        """Returns the share of *all* requests that come from these sites and miss the limit.
+
+        One value for each draw; instances: of the region that work.
+        """
+        key = (region, sites, instances)
+        if key not in self.beyond:
+            rows = max(1, _CELLS // instances)
+            parts = [
+                self._part(region, sites, instances, slice(start, start + rows))
+                for start in range(0, self.draws.count, rows)
+            ]
+            self.beyond[key] = np.concatenate(parts)
+        return self.beyond[key]
+
+    def _part(
+        self, region: str, sites: tuple[str, ...], instances: int, rows: slice
+    ) -> Array:
+        known, kind, draws = self.known, self.kind, self.draws
+        services = self.services_per_s[rows, None] * np.ones((1, instances))
+        if kind.spread is not None:
+            services *= draws.speeds(kind.spread, region, instances, rows)
+        users = sum(known.users[site] for site in sites)
+        rate = draws.samples[known.demand.id][0][rows, None] * users
+        if known.balancing == "dynamic":
+            parts = services / services.sum(axis=1, keepdims=True)
+        else:
+            parts = np.full((1, instances), 1 / instances)
+        limit_s = known.objective.limit_ns / _NS
+        beyond = np.zeros(services.shape)
+        for site in sites:
+            for seconds, weight in self._trips(site, region, rows):
+                late = queueing.share_beyond(
+                    kind.workers,
+                    services,
+                    rate * parts,
+                    limit_s - known.trips_per_request * seconds[:, None],
+                )
+                beyond += known.users[site] * weight * late
+        return np.asarray((beyond * parts).sum(axis=1))
+
+    def _trips(self, site: str, region: str, rows: slice) -> list[tuple[Array, float]]:
+        """Returns round trips in each draw with their weights; 0 where no users are stated."""
+        trips = self.known.round_trips.get((site, region))
+        if trips is None:
+            return [(np.zeros(1), 1.0)]
+        factor = self.draws.samples[trips.input.id][0][rows]
+        pairs = zip(trips.seconds.tolist(), trips.weights.tolist(), strict=True)
+        return [(factor * seconds, weight) for seconds, weight in pairs]
+
+    def misses(
+        self, served: Mapping[str, tuple[str, ...]], working: Mapping[str, int]
+    ) -> Array:
+        """Returns in which draws the objective is missed. served: region -> sites."""
+        late = sum(
+            (self.share_beyond(region, sites, working[region]) for region, sites in served.items()),
+            np.zeros(self.draws.count),
+        )
+        return np.asarray(late > 1 - self.known.objective.share_ratio)

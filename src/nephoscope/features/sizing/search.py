@@ -1,0 +1,230 @@
+"""The fewest instances with which a plan of regions keeps an objective, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from nephoscope.core.model import Estimate
+from nephoscope.features.cost.work import MONTH_H
+from nephoscope.features.sizing.fleet import Fleet
+from nephoscope.features.sizing.knowledge import ApplicationKnowledge, Purchase, TypeKnowledge
+from nephoscope.stats.redundancy import spares_needed
+from nephoscope.stats.statistics.proportions import wilson
+
+MOST_INSTANCES = 5_000
+"""Of a region. Beyond, an application is planned by parts."""
+IsKept = Callable[[int, int], bool]
+"""Whether so many misses in so many draws keep the allowed risk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A type, how it is bought, and the sites that each region serves."""
+
+    kind: TypeKnowledge
+    purchase: Purchase
+    served: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Returns the regions."""
+        return tuple(region for region, _ in self.served)
+
+    @property
+    def key(self) -> tuple[str, str, tuple[str, ...]]:
+        """Type, purchase and regions."""
+        return self.kind.name, self.purchase, self.regions
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A plan with its instances that have to work, by region, and the draws that miss."""
+
+    plan: Plan
+    working: Mapping[str, int]
+    misses: int
+    draws: int
+
+
+def plans(known: ApplicationKnowledge) -> Iterator[Plan]:
+    """Yields each type in each set of regions; users go to the region with the least round trip.
+
+    A set of which a region would serve nobody is not among them, nor one that some users have no
+    round trip to.
+    """
+    for kind in known.types:
+        for purchase in known.purchases:
+            priced = [name for name in known.regions if (name, purchase) in kind.prices]
+            for count in range(1, known.most_regions + 1):
+                for regions in combinations(priced, count):
+                    served = _served(known, regions)
+                    if served is not None:
+                        yield Plan(kind, purchase, served)
+
+
+def _served(
+    known: ApplicationKnowledge, regions: Sequence[str]
+) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
+    if not known.round_trips:
+        return ((regions[0], tuple(known.users)),) if len(regions) == 1 else None
+    by_region: dict[str, list[str]] = {region: [] for region in regions}
+    for site, share in known.users.items():
+        trips = {
+            region: known.round_trips[site, region].input.estimate.value
+            for region in regions
+            if (site, region) in known.round_trips
+        }
+        if share > 0 and not trips:
+            return None
+        if share > 0:
+            by_region[min(trips, key=lambda region: trips[region])].append(site)
+    if not all(by_region.values()):
+        return None
+    return tuple((region, tuple(sites)) for region, sites in by_region.items())
+
+
+def risk_kept(risk: float, *, bounded: bool) -> IsKept:
+    """Returns whether the share of misses is at most the risk; bounded: its 95 % upper bound."""
+
+    def is_kept(misses: int, draws: int) -> bool:
+        if bounded:
+            high = wilson(misses, draws).high
+            return high is not None and high <= risk
+        return misses <= risk * draws
+
+    return is_kept
+
+
+def sized(
+    fleet: Fleet, plan: Plan, is_kept: IsKept, most: Mapping[str, int], start: Mapping[str, int]
+) -> Sized | None:
+    """Returns the cheapest instances that keep the risk; None where `most` of them do not.
+
+    start: where the search begins. First each region gets what keeps the objective for its own
+    users, then one that needs it more gets another, and those that need less lose some.
+    """
+    served = dict(plan.served)
+
+    def misses(working: Mapping[str, int]) -> int:
+        return int(fleet.misses(served, working).sum())
+
+    def keeps(working: Mapping[str, int]) -> bool:
+        return is_kept(misses(working), fleet.draws.count)
+
+    if not keeps(most):
+        return None
+    if len(served) == 1:
+        (region,) = served
+        low = _least(lambda count: keeps({region: count}), start[region], most[region])
+        working = {region: low}
+        return Sized(plan, working, misses(working), fleet.draws.count)
+    working = {region: min(start[region], most[region]) for region in served}
+    while not keeps(working):
+        raised = [
+            {**working, region: count + max(1, count // 20)}
+            for region, count in working.items()
+            if count < most[region]
+        ]
+        fitting = [{r: min(c, most[r]) for r, c in each.items()} for each in raised]
+        # Misses alone do not tell apart fleets that miss in all draws; the shares beyond do.
+        working = min(fitting, key=lambda each: (misses(each), _late(fleet, served, each)))
+    for region in sorted(served, key=lambda name: -_price(plan, name)):
+        low = _least(
+            lambda count, region=region: keeps({**working, region: count}),  # type: ignore[misc]
+            working[region],
+            working[region],
+        )
+        working = {**working, region: low}
+    return Sized(plan, working, misses(working), fleet.draws.count)
+
+
+def _late(fleet: Fleet, served: Mapping[str, tuple[str, ...]], working: Mapping[str, int]) -> float:
+    return float(
+        sum(fleet.share_beyond(r, sites, working[r]).mean() for r, sites in served.items())
+    )
+
+
+def _least(is_enough: Callable[[int], bool], start: int, most: int) -> int:
+    """Returns the least count that is enough, of which `most` is."""
+    low, high = 0, most
+    guess = min(start, most)
+    while high - low > 1:
+        guess = guess if low < guess < high else (low + high) // 2
+        if is_enough(guess):
+            high = guess
+            guess = high - max(1, (start - low) // 8)
+        else:
+            low = guess
+            guess = low + max(1, low // 16)
+    return high
+
+
+def nominal(fleet: Fleet, plan: Plan) -> dict[str, int] | None:
+    """Returns the instances that would do if the values were exact; None where none would.
+
+    fleet: with one draw. Each region keeps the objective for its own users.
+    """
+    share = 1 - fleet.known.objective.share_ratio
+    working = {}
+    for region, sites in plan.served:
+        users = sum(fleet.known.users[site] for site in sites)
+
+        def is_enough(count: int, region: str = region, sites: tuple[str, ...] = sites) -> bool:
+            return bool(fleet.share_beyond(region, sites, count)[0] <= share * users)  # noqa: B023
+
+        most = 1
+        while not is_enough(most):
+            most *= 2
+            if most > MOST_INSTANCES:
+                return None
+        working[region] = _least(is_enough, most, most)
+    return working
+
+
+def spare(plan: Plan, known: ApplicationKnowledge, working: Mapping[str, int]) -> dict[str, int]:
+    """Returns the instances by region that may fail so that the wanted share of the time has enough.
+
+    The lower bound of the instances' availability counts, and failures are independent. Raises
+    Refused where no number of them would do.
+    """
+    if known.availability is None:
+        return dict.fromkeys(working, 0)
+    entry = plan.kind.availability[plan.purchase].estimate
+    up = entry.value if entry.low is None else entry.low
+    wanted = known.availability ** (1 / len(working))
+    return {region: spares_needed(count, up, wanted) for region, count in working.items()}
+
+
+def cost(
+    plan: Plan, counts: Mapping[str, int], currency: str
+) -> Estimate:
+    """Returns the price of a month with the interval of the prices."""
+    prices = {region: plan.kind.prices[region, plan.purchase].estimate for region in counts}
+    value = math.fsum(MONTH_H * counts[region] * prices[region].value for region in counts)
+    below, above = (
+        math.hypot(
+            *(
+                MONTH_H * counts[region] * (price.value - end)
+                for region, price in prices.items()
+                if (end := price.low if is_low else price.high) is not None
+            )
+        )
+        for is_low in (True, False)
+    )
+    is_exact = all(price.low is None for price in prices.values())
+    low, high = (None, None) if is_exact else (value - below, value + above)
+    method = f"{MONTH_H:g} h at the price of an hour"
+    return Estimate(value, low, high, 0.95, 0, currency, method)
+
+
+def _price(plan: Plan, region: str) -> float:
+    return plan.kind.prices[region, plan.purchase].estimate.value
+
+
+def counts_of(sized: Sized, known: ApplicationKnowledge) -> dict[str, int]:
+    """Returns the instances by region, with those that may fail. Raises Refused."""
+    extra = spare(sized.plan, known, sized.working)
+    return {region: count + extra[region] for region, count in sized.working.items()}
