@@ -218,8 +218,8 @@ class SizeFile(_Instances):
         "over to the application; not needed with three measured types.",
     )
     rtt_run: str | None = Field(
-        default=None, description="Stored run of net.rtt whose targets have the names of sites and "
-        "regions.",
+        default=None,
+        description="Stored run of net.rtt whose targets have the names of sites and regions.",
     )
     most_regions: Annotated[Count, Field(gt=0, le=4)] = Field(
         default=3, description="Regions of a deployment, at most."
@@ -278,4 +278,6 @@ def load(file: Path, store: Path | None) -> ApplicationSource:
     text = textfile.read(file, WHAT, pipe=True)
     place = place_in(text, str(file))
     values = foreign.mapping_in(text, str(file), WHAT, SizeFile)
-    return ApplicationSource(recordfile.validated(values, SizeFile, place), place, file.parent, store)
+    return ApplicationSource(
+        recordfile.validated(values, SizeFile, place), place, file.parent, store
+    )

@@ -12,13 +12,16 @@ from nephoscope.features.census.analysis import draw_mix
 from nephoscope.features.sizing.knowledge import ApplicationKnowledge, Spread, TypeKnowledge
 from nephoscope.features.sizing.records import SizingInput
 from nephoscope.results import names
+from nephoscope.stats import queueing
 from nephoscope.stats.statistics import ratios
 from nephoscope.stats.statistics.values import Array
 
+_NS = 1e9
 _BLOCK = 64
 """Instances whose speeds are drawn at one time."""
 Sample = tuple[Array, ...]
-"""Values of an input, of which the first axis is the draw: one array; of a mix shares and speeds."""
+"""Values of an input, of which the first axis is the draw: one array; of a mix shares and speeds.
+Those of a capacity are services per second of a worker, those of a round trip factors."""
 
 
 @dataclass(slots=True)
@@ -87,7 +90,8 @@ def values_alone(known: ApplicationKnowledge) -> InputDraws:
         samples[trips.input.id] = (np.ones(1),)
     for kind in known.types:
         if kind.capacity is not None:
-            samples[kind.capacity.input.id] = (np.array([kind.capacity.input.estimate.value]),)
+            value = kind.capacity.input.estimate.value
+            samples[kind.capacity.input.id] = (services(kind, np.array([value])),)
         if kind.spread is not None and kind.spread.mix is not None:
             shares = kind.spread.mix[0] / kind.spread.mix[0].sum()
             logs = np.log([speed.value for speed in kind.spread.mix[1]])
@@ -120,17 +124,30 @@ def _spread(spread: Spread, count: int) -> Sample:
     return (spread.input.estimate.value * np.sqrt(freedom / chi_square),)
 
 
+def services(kind: TypeKnowledge, capacity_per_s: Array) -> Array:
+    """Returns the services per second of a worker with which an instance has a capacity.
+
+    An instance is a queue with `workers` (M/M/c) that reaches its capacity at the objective under
+    which that was measured.
+    """
+    assert kind.capacity is not None
+    objective = kind.capacity.objective
+    return queueing.services_at(
+        kind.workers, capacity_per_s, 1 - objective.share_ratio, objective.limit_ns / _NS
+    )
+
+
 def _capacity(kind: TypeKnowledge, samples: Mapping[int, Sample], count: int) -> Array:
-    """Returns draws of the capacity of the typical instance of a type.
+    """Returns draws of the services of the typical instance of a type.
 
     The instances that were measured are draws of the same spread: their mean has its error.
     """
     capacity = kind.capacity
     assert capacity is not None
     if capacity.is_repeated:
-        drawn = np.full(count, capacity.input.estimate.value)
+        drawn = np.full(count, services(kind, np.array(capacity.input.estimate.value)))
     else:
-        drawn = _scattered(capacity.input, count)
+        drawn = services(kind, _scattered(capacity.input, count))
     if kind.spread is None or kind.spread.mix is not None:
         return drawn
     normal = _generator(capacity.input.name, "instances").standard_normal(count)

@@ -19,30 +19,12 @@ _NS = 1e9
 
 @dataclass(slots=True)
 class Fleet:
-    """Instances of a type under some draws. services_per_s: of a worker of the typical instance."""
+    """Instances of a type of known capacity under some draws; without a spread all are alike."""
 
     known: ApplicationKnowledge
     kind: TypeKnowledge
     draws: InputDraws
-    services_per_s: Array
     beyond: dict[tuple[str, tuple[str, ...], int], Array] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, known: ApplicationKnowledge, kind: TypeKnowledge, draws: InputDraws) -> Fleet:
-        """Returns the fleet of a type whose capacity is known; without a spread all are alike.
-
-        An instance is a queue with `workers` (M/M/c) that reaches its capacity at the objective
-        under which that was measured.
-        """
-        capacity = kind.capacity
-        assert capacity is not None
-        services = queueing.services_at(
-            kind.workers,
-            draws.samples[capacity.input.id][0],
-            1 - capacity.objective.share_ratio,
-            capacity.objective.limit_ns / _NS,
-        )
-        return cls(known, kind, draws, services)
 
     def share_beyond(self, region: str, sites: tuple[str, ...], instances: int) -> Array:
         """Returns the share of *all* requests that come from these sites and miss the limit.
@@ -59,11 +41,11 @@ class Fleet:
             self.beyond[key] = np.concatenate(parts)
         return self.beyond[key]
 
-    def _part(
-        self, region: str, sites: tuple[str, ...], instances: int, rows: slice
-    ) -> Array:
+    def _part(self, region: str, sites: tuple[str, ...], instances: int, rows: slice) -> Array:
         known, kind, draws = self.known, self.kind, self.draws
-        services = self.services_per_s[rows, None] * np.ones((1, instances))
+        assert kind.capacity is not None
+        typical = draws.samples[kind.capacity.input.id][0]
+        services = typical[rows, None] * np.ones((1, instances))
         if kind.spread is not None:
             services *= draws.speeds(kind.spread, region, instances, rows)
         users = sum(known.users[site] for site in sites)
@@ -94,9 +76,7 @@ class Fleet:
         pairs = zip(trips.seconds.tolist(), trips.weights.tolist(), strict=True)
         return [(factor * seconds, weight) for seconds, weight in pairs]
 
-    def misses(
-        self, served: Mapping[str, tuple[str, ...]], working: Mapping[str, int]
-    ) -> Array:
+    def misses(self, served: Mapping[str, tuple[str, ...]], working: Mapping[str, int]) -> Array:
         """Returns in which draws the objective is missed. served: region -> sites."""
         late = sum(
             (self.share_beyond(region, sites, working[region]) for region, sites in served.items()),

@@ -19,9 +19,9 @@ from nephoscope.features.sizing.drawing import InputDraws, Sample, draw
 from nephoscope.features.sizing.fleet import Fleet
 from nephoscope.features.sizing.knowledge import ApplicationKnowledge, TypeKnowledge
 from nephoscope.features.sizing.records import MeasurementValue
-from nephoscope.features.sizing.search import Plan, Sized
+from nephoscope.features.sizing.search import Plan, PlanKey, Sized
 
-DRAWS = 1_000
+DRAWS = 500
 _VALUES = 9
 """Values of an input: the middles of so many parts of equal probability."""
 _CAPACITY_H, _SPREAD_H, _RTT_H = 1.0, 10.0, 1.0
@@ -116,10 +116,10 @@ def _best(
     known: ApplicationKnowledge,
     plans: Sequence[Plan],
     draws: InputDraws,
-    start: Mapping[object, Mapping[str, int]],
-) -> tuple[float, object, dict[str, int]] | None:
+    start: Mapping[PlanKey, Mapping[str, int]],
+) -> tuple[float, PlanKey, dict[str, int]] | None:
     """Returns cost, plan and instances of the cheapest plan under some draws; None without any."""
-    fleets = {plan.kind.name: Fleet.of(known, plan.kind, draws) for plan in plans}
+    fleets = {plan.kind.name: Fleet(known, plan.kind, draws) for plan in plans}
     is_kept = search.risk_kept(known.risk, bounded=False)
     answers = []
     for plan in plans:
@@ -133,12 +133,15 @@ def _best(
     return min(answers, key=lambda answer: answer[0], default=None)
 
 
-def critical(known: ApplicationKnowledge, fleet: Fleet, plan: Plan, most: Mapping[str, int]) -> Measurable:
+def critical(
+    known: ApplicationKnowledge, fleet: Fleet, plan: Plan, most: Mapping[str, int]
+) -> Measurable:
     """Returns the measurable without whose uncertainty the fewest draws miss the objective."""
+
     def misses(measurable: Measurable) -> int:
         (first, *_) = sorted(measurable.inputs)
         (place,) = middles(fleet.draws.samples[first], 1)
         draws = fleet.draws.known(measurable.inputs, place)
-        return int(Fleet.of(known, plan.kind, draws).misses(dict(plan.served), most).sum())
+        return int(Fleet(known, plan.kind, draws).misses(dict(plan.served), most).sum())
 
     return min(measurables(known, [plan], MeasurementCosts()), key=misses)

@@ -99,6 +99,7 @@ class ApplicationKnowledge:
     None where instances are taken to work always."""
 
     objective: LatencyObjective
+    objective_text: str
     risk: float
     availability: float | None
     users: Mapping[str, float]

@@ -62,7 +62,9 @@ class KnownPrices:
 
 def _only_currency(file: SizeFile, counts: Mapping[str, int]) -> str:
     """Returns the most frequent currency. UsageError where stated prices may be in another one."""
-    states_prices = any(kind.price_per_h or kind.regional_price_per_h for kind in file.types.values())
+    states_prices = any(
+        kind.price_per_h or kind.regional_price_per_h for kind in file.types.values()
+    )
     if not counts:
         return _DEFAULT_CURRENCY
     if states_prices:
@@ -95,9 +97,7 @@ def add_prices(
             words = "spot price" if purchase == "spot" else "price"
             estimate = Estimate(value, None, None, 0.95, 0, "none", f"price of {offer.date}")
             origin = f"{offer.source}, {offer.date}"
-            entry = ledger.add(
-                f"{words} of {known.name} in {region}", estimate, "imported", origin
-            )
+            entry = ledger.add(f"{words} of {known.name} in {region}", estimate, "imported", origin)
             known.prices[region, purchase] = entry
     for purchase in file.purchase:
         if not any(own == purchase for _, own in known.prices):

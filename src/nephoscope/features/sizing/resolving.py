@@ -16,6 +16,7 @@ from nephoscope.features.cost.mix import of_census
 from nephoscope.features.cost.quantities import Quantity
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation import measured_latency
+from nephoscope.features.sizing import drawing
 from nephoscope.features.sizing.application import ApplicationSource, SizeType
 from nephoscope.features.sizing.knowledge import (
     ApplicationKnowledge,
@@ -36,7 +37,7 @@ from nephoscope.stats.statistics.values import Array
 
 _LEAST_VALUES = 3
 """Instances from which on their spread is estimated: of two it has an interval of 1 to 70."""
-_MS = 1e-3
+_MS, _NS = 1e-3, 1e9
 
 
 def resolved(source: ApplicationSource) -> ApplicationKnowledge:
@@ -46,9 +47,7 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
     key = "rate_per_s" if file.demand.hours is None else "hours"
     demand = ledger.add("demand", rate, "stated", source.at("demand", key))
     round_trips = _round_trips(source, ledger)
-    types = [
-        _type_knowledge(name, kind, source, ledger) for name, kind in file.types.items()
-    ]
+    types = [_type_knowledge(name, kind, source, ledger) for name, kind in file.types.items()]
     prices = KnownPrices.of(file, source.folder, source.store)
     notes = [*prices.notes, *add_market_types(source, types, prices, ledger)]
     for known in types:
@@ -62,6 +61,7 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
         )
     return ApplicationKnowledge(
         LatencyObjective.of(file.objective),
+        " ".join(file.objective.split()),
         file.risk,
         file.availability_goal,
         file.users or {"": 1.0},
@@ -79,24 +79,24 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
     )
 
 
-def _round_trips(
-    source: ApplicationSource, ledger: Ledger
-) -> dict[tuple[str, str], RoundTrips]:
+def _round_trips(source: ApplicationSource, ledger: Ledger) -> dict[tuple[str, str], RoundTrips]:
     """Returns those that are known. A stated one replaces that of the run."""
     known: dict[tuple[str, str], RoundTrips] = {}
     for site, region, values in _measured_round_trips(source):
         seconds, weights = _shape(values)
         value = float(seconds @ weights)
-        estimate = Estimate(value, None, None, 0.95, len(values), "s", "mean of the run's")
+        estimate = Estimate(
+            value * _NS, None, None, 0.95, len(values), "ns", "mean of the run's round trips"
+        )
         origin = f"run {source.file.rtt_run}, {site} to {region}"
         entry = ledger.add(f"round trip from {site} to {region}", estimate, "measured", origin)
         known[site, region] = RoundTrips(entry, seconds, weights, is_exact=True)
     for region, own in source.file.regions.items():
         for site, quantity in own.rtt_ms.items():
-            stated = _scaled(quantity.estimate("s"), _MS)
+            stated = _scaled(quantity.estimate("ns"), _MS * _NS)
             where = source.at("regions", region, "rtt_ms", site)
             entry = ledger.add(f"round trip from {site} to {region}", stated, "stated", where)
-            known[site, region] = RoundTrips(entry, np.array([stated.value]), np.ones(1))
+            known[site, region] = RoundTrips(entry, np.array([stated.value / _NS]), np.ones(1))
     return known
 
 
@@ -118,8 +118,8 @@ def _measured_round_trips(source: ApplicationSource) -> Iterator[tuple[str, str,
                 yield site, region, values
     if missing:
         raise UsageError(
-            f"{source.at('rtt_run')}: run {source.file.rtt_run} has no round trip between a site of "
-            "`users` and one of `regions`.",
+            f"{source.at('rtt_run')}: run {source.file.rtt_run} has no round trip between a site "
+            "of `users` and one of `regions`.",
             "Give them the names of the run's targets.",
         )
 
@@ -154,10 +154,10 @@ def _type_knowledge(
     elif kind.census is not None:
         known.spread = _spread_of_census(name, kind, source, ledger)
     elif len(values) >= _LEAST_VALUES:
-        deviation = means.summary(np.log(values)).s
-        estimate = Estimate(
-            deviation, None, None, 0.95, len(values), "ratio", "of the logarithms of the values"
-        )
+        # Speeds scale the rate of service, of which the capacity is what the objective leaves.
+        deviation = means.summary(np.log(drawing.services(known, np.array(values)))).s
+        method = "standard deviation of the logarithms of service rates"
+        estimate = Estimate(deviation, None, None, 0.95, len(values), "ratio", method)
         where = source.at("types", name, "capacity_per_s")
         entry = ledger.add(f"spread of {name}", estimate, "measured", where)
         known.spread = Spread(entry, repeated=len(values))
@@ -233,9 +233,9 @@ def _complete(known: TypeKnowledge, source: ApplicationSource, ledger: Ledger) -
     if file.availability_goal is None:
         return
     for purchase in file.purchase:
-        entry = _availability(known.name, kind, purchase, source, ledger)
-        if entry is not None:
-            known.availability[purchase] = entry
+        availability = _availability(known.name, kind, purchase, source, ledger)
+        if availability is not None:
+            known.availability[purchase] = availability
         else:
             words = "spot instances" if purchase == "spot" else "instances"
             reason = f"the availability of {words} of {known.name} is not known"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nephoscope.core.model import Estimate
 from nephoscope.features.sizing import information, search, sentences
 from nephoscope.features.sizing.application import ApplicationSource
 from nephoscope.features.sizing.drawing import InputDraws, draw, values_alone
@@ -22,7 +21,7 @@ from nephoscope.features.sizing.search import Plan, Sized
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Refused
 
-DRAWS = 5_000
+DRAWS = 2_000
 _MOST_SIZED = 40
 """Plans that are simulated, those that are cheapest by the values alone."""
 _RANKED = 10
@@ -43,14 +42,14 @@ class _Search:
     def fleet(self, kind: TypeKnowledge) -> Fleet:
         """Returns the fleet of a type under all draws."""
         if kind.name not in self.fleets:
-            self.fleets[kind.name] = Fleet.of(self.known, kind, self.draws)
+            self.fleets[kind.name] = Fleet(self.known, kind, self.draws)
         return self.fleets[kind.name]
 
     def least(self, plan: Plan) -> tuple[float, dict[str, int]] | None:
         """Returns the cost and the working instances by the values alone; None where none do."""
         kind = plan.kind
         if kind.name not in self.alone:
-            self.alone[kind.name] = Fleet.of(self.known, kind, self.single)
+            self.alone[kind.name] = Fleet(self.known, kind, self.single)
         working = search.nominal(self.alone[kind.name], plan)
         if working is None:
             return None
@@ -90,7 +89,7 @@ def analyse(source: ApplicationSource) -> SizeAnalysis:
         source.file.application,
         "",
         bool(deployments),
-        str(known.objective),
+        known.objective_text,
         known.risk,
         known.availability,
         known.currency,
@@ -143,7 +142,7 @@ def _possible(
         elif own is None:
             hopeless.append(plan)
     possible.sort(key=lambda entry: entry[0])
-    notes = [sentences.hopeless(hopeless, str(known.objective))] if hopeless else []
+    notes = [sentences.hopeless(hopeless, known.objective_text)] if hopeless else []
     if known.users.keys() != {""} and not known.round_trips:
         reason = "the round trips between users and regions are not known"
         lacking = {
@@ -155,9 +154,7 @@ def _possible(
     return possible, list(lacking.values()), notes
 
 
-def _sized(
-    state: _Search, plan: Plan, working: Mapping[str, int]
-) -> Sized | UnknownDeployment:
+def _sized(state: _Search, plan: Plan, working: Mapping[str, int]) -> Sized | UnknownDeployment:
     """Returns the instances of a plan, or why the risk cannot be bounded."""
     known, fleet = state.known, state.fleet(plan.kind)
     most = {region: 3 * count + 2 for region, count in working.items()}
@@ -169,9 +166,7 @@ def _sized(
     open_input = information.critical(known, fleet, plan, most)
     reason = sentences.unbounded(plan, missed, most, known.risk, open_input.name)
     ids = _ids(known, plan.kind, plan)
-    return UnknownDeployment(
-        plan.kind.name, plan.purchase, reason, open_input.name, None, ids
-    )
+    return UnknownDeployment(plan.kind.name, plan.purchase, reason, open_input.name, None, ids)
 
 
 def _deployment(known: ApplicationKnowledge, sized: Sized) -> Deployment:

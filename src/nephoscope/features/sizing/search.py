@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 from nephoscope.core.model import Estimate
@@ -18,6 +19,9 @@ MOST_INSTANCES = 5_000
 """Of a region. Beyond, an application is planned by parts."""
 IsKept = Callable[[int, int], bool]
 """Whether so many misses in so many draws keep the allowed risk."""
+
+
+PlanKey = tuple[str, Purchase, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Plan:
         return tuple(region for region, _ in self.served)
 
     @property
-    def key(self) -> tuple[str, str, tuple[str, ...]]:
+    def key(self) -> PlanKey:
         """Type, purchase and regions."""
         return self.kind.name, self.purchase, self.regions
 
@@ -118,8 +122,8 @@ def sized(
         return None
     if len(served) == 1:
         (region,) = served
-        low = _least(lambda count: keeps({region: count}), start[region], most[region])
-        working = {region: low}
+        is_enough = partial(_keeps_with, keeps, {}, region)
+        working = {region: _least(is_enough, start[region], most[region])}
         return Sized(plan, working, misses(working), fleet.draws.count)
     working = {region: min(start[region], most[region]) for region in served}
     while not keeps(working):
@@ -132,13 +136,15 @@ def sized(
         # Misses alone do not tell apart fleets that miss in all draws; the shares beyond do.
         working = min(fitting, key=lambda each: (misses(each), _late(fleet, served, each)))
     for region in sorted(served, key=lambda name: -_price(plan, name)):
-        low = _least(
-            lambda count, region=region: keeps({**working, region: count}),  # type: ignore[misc]
-            working[region],
-            working[region],
-        )
-        working = {**working, region: low}
+        is_enough = partial(_keeps_with, keeps, working, region)
+        working = {**working, region: _least(is_enough, working[region], working[region])}
     return Sized(plan, working, misses(working), fleet.draws.count)
+
+
+def _keeps_with(
+    keeps: Callable[[Mapping[str, int]], bool], working: Mapping[str, int], region: str, count: int
+) -> bool:
+    return keeps({**working, region: count})
 
 
 def _late(fleet: Fleet, served: Mapping[str, tuple[str, ...]], working: Mapping[str, int]) -> float:
@@ -172,9 +178,7 @@ def nominal(fleet: Fleet, plan: Plan) -> dict[str, int] | None:
     for region, sites in plan.served:
         users = sum(fleet.known.users[site] for site in sites)
 
-        def is_enough(count: int, region: str = region, sites: tuple[str, ...] = sites) -> bool:
-            return bool(fleet.share_beyond(region, sites, count)[0] <= share * users)  # noqa: B023
-
+        is_enough = partial(_does, fleet, region, sites, share * users)
         most = 1
         while not is_enough(most):
             most *= 2
@@ -184,8 +188,12 @@ def nominal(fleet: Fleet, plan: Plan) -> dict[str, int] | None:
     return working
 
 
+def _does(fleet: Fleet, region: str, sites: tuple[str, ...], most: float, count: int) -> bool:
+    return bool(fleet.share_beyond(region, sites, count)[0] <= most)
+
+
 def spare(plan: Plan, known: ApplicationKnowledge, working: Mapping[str, int]) -> dict[str, int]:
-    """Returns the instances by region that may fail so that the wanted share of the time has enough.
+    """Returns the spare instances by region: with them enough work for the wanted share of time.
 
     The lower bound of the instances' availability counts, and failures are independent. Raises
     Refused where no number of them would do.
@@ -198,9 +206,7 @@ def spare(plan: Plan, known: ApplicationKnowledge, working: Mapping[str, int]) -
     return {region: spares_needed(count, up, wanted) for region, count in working.items()}
 
 
-def cost(
-    plan: Plan, counts: Mapping[str, int], currency: str
-) -> Estimate:
+def cost(plan: Plan, counts: Mapping[str, int], currency: str) -> Estimate:
     """Returns the price of a month with the interval of the prices."""
     prices = {region: plan.kind.prices[region, plan.purchase].estimate for region in counts}
     value = math.fsum(MONTH_H * counts[region] * prices[region].value for region in counts)

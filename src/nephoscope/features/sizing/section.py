@@ -84,8 +84,8 @@ def _blocks(analysis: SizeAnalysis) -> Iterator[Block]:
 
 
 def _rows(analysis: SizeAnalysis) -> Iterator[tuple[int, ...]]:
-    for row in (*analysis.deployments, *analysis.unknown, *analysis.measurements):
-        yield row.inputs
+    for rows in (analysis.deployments, analysis.unknown, analysis.measurements):
+        yield from (row.inputs for row in rows)
 
 
 def _caption(analysis: SizeAnalysis) -> str:
@@ -123,7 +123,7 @@ def _notes(analysis: SizeAnalysis) -> Iterator[str]:
         "capacity at the objective under which that was measured."
     )
     yield (
-        f"The probability of missing the objective is that of {analysis.draws:,} draws of all inputs "
-        "and of the instances that one gets. Its interval is that of the draws alone."
+        f"The probability of missing the objective is that of {analysis.draws:,} draws of all "
+        "inputs and of the instances that one gets. Its interval is that of the draws alone."
     )
     yield "A month has 730 hours. Traffic, storage and balancers are not included."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.sizing.records import (
     Deployment,
@@ -27,8 +26,8 @@ def verdict(analysis: SizeAnalysis) -> str:
     if analysis.is_answered:
         best = analysis.deployments[0]
         return (
-            f"{instances(best)}: {monthly(best.cost_per_month)}; misses {analysis.objective} with a "
-            f"probability of {chance(best.miss_probability)}."
+            f"{instances(best)}: {monthly(best.cost_per_month)}; misses {analysis.objective} with "
+            f"a probability of {chance(best.miss_probability)}."
         )
     if not analysis.unknown:
         return f"No deployment keeps {analysis.objective}, with any number of instances."
@@ -89,7 +88,11 @@ def monthly(cost: Estimate) -> str:
 
 def chance(probability: Estimate) -> str:
     """Returns '2 % [1, 3]'."""
-    ends = [_percent(end).removesuffix(" %") for end in (probability.low, probability.high) if end is not None]
+    ends = [
+        _percent(end).removesuffix(" %")
+        for end in (probability.low, probability.high)
+        if end is not None
+    ]
     return f"{_percent(probability.value)} [{', '.join(ends)}]"
 
 
@@ -115,8 +118,6 @@ def hopeless(plans: Sequence[Plan], objective: str) -> str:
     names = sorted({f"{plan.kind.name} in {wording.joined(plan.regions)}" for plan in plans})
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return (
-        f"No number of instances keeps {objective} with {wording.clean('; '.join(names[:3]))}{more}: "
-        "round trips and service times alone exceed it."
+        f"No number of instances keeps {objective} with {wording.clean('; '.join(names[:3]))}{more}"
+        ": round trips and service times alone exceed it."
     )
-
-

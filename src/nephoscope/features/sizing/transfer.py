@@ -1,4 +1,4 @@
-"""Capacities of types that nobody loaded: in proportion to imported or predicted rates of a work."""
+"""Capacities of types that nobody loaded, in proportion to imported or predicted rates."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _selected(
 def _proportion(
     known: _Rates, types: Sequence[TypeKnowledge], transfer: float | None
 ) -> _Proportion | str:
-    """Returns capacity over rate of the types that have both, or the sentence on what is missing."""
+    """Returns capacity over rate of the types that have both, or a sentence on what is missing."""
     pairs = [
         (kind, kind.capacity, rate)
         for kind in types
@@ -149,7 +149,9 @@ def _proportion(
     if len(pairs) >= _LEAST_REFERENCES:
         own = means.summary(logs)
         # For one more type: the scatter of types, and the error of their mean.
-        width = student_quantile(own.n - 1, (1 + _CONFIDENCE) / 2) * own.s * math.sqrt(1 + 1 / own.n)
+        width = (
+            student_quantile(own.n - 1, (1 + _CONFIDENCE) / 2) * own.s * math.sqrt(1 + 1 / own.n)
+        )
         return _Proportion(own.mean, width / _normal_width(), references, first)
     if transfer is None:
         return (
