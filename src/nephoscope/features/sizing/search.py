@@ -222,7 +222,7 @@ def cost(plan: Plan, counts: Mapping[str, int], currency: str) -> Estimate:
     )
     is_exact = all(price.low is None for price in prices.values())
     low, high = (None, None) if is_exact else (value - below, value + above)
-    method = f"{MONTH_H:g} h at the price of an hour"
+    method = f"{MONTH_H:g} h at the price of an hour{'' if is_exact else ', interval as stated'}"
     return Estimate(value, low, high, 0.95, 0, currency, method)
 
 
