@@ -113,6 +113,9 @@ class SizeType(_Instances):
     capacity_file: str | None = Field(
         default=None, description="JSON document of `nephoscope capacity`, instead."
     )
+    capacity_runs: Annotated[tuple[Name, ...], Field(max_length=100)] = Field(
+        default=(), description="Stored runs that `nephoscope capacity` lists, instead."
+    )
     capacity_objective: ObjectiveText | None = Field(
         default=None, description="Objective of capacity_per_s, if not that of the application."
     )
@@ -137,8 +140,11 @@ class SizeType(_Instances):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.capacity_per_s is not None and self.capacity_file is not None:
-            raise ValueError("a type has capacity_per_s or capacity_file. Use one of them.")
+        sources = (self.capacity_per_s, self.capacity_file, self.capacity_runs or None)
+        if sum(source is not None for source in sources) > 1:
+            raise ValueError(
+                "a type has capacity_per_s, capacity_file or capacity_runs. Use one of them."
+            )
         if self.capacity_objective is not None and self.capacity_per_s is None:
             raise ValueError("capacity_objective is that of capacity_per_s. Leave it out.")
         if self.census is not None and self.spread is not None:

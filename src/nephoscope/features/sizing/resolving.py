@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,18 +12,17 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.named_files import hiding_content_elsewhere
 from nephoscope.features.census.result import of_files
-from nephoscope.features.cost.capacity_documents import capacity_document, capacity_in
 from nephoscope.features.cost.mix import of_census
 from nephoscope.features.cost.quantities import Quantity
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation import measured_latency
 from nephoscope.features.sizing import drawing
 from nephoscope.features.sizing.application import ApplicationSource, SizeType
+from nephoscope.features.sizing.capacities import LEAST_VALUES, known_capacity
 from nephoscope.features.sizing.knowledge import (
     ApplicationKnowledge,
     Gap,
     Ledger,
-    MeasuredCapacity,
     Purchase,
     RoundTrips,
     Spread,
@@ -35,8 +35,6 @@ from nephoscope.features.sla import files as sla_files
 from nephoscope.stats.statistics import means
 from nephoscope.stats.statistics.values import Array
 
-_LEAST_VALUES = 3
-"""Instances from which on their spread is estimated: of two it has an interval of 1 to 70."""
 _MS, _NS = 1e-3, 1e9
 
 
@@ -141,61 +139,34 @@ def _type_knowledge(
     name: str, kind: SizeType, source: ApplicationSource, ledger: Ledger
 ) -> TypeKnowledge:
     """Returns what the file itself states of a type's capacity and spread."""
-    known = TypeKnowledge(name, kind.workers)
+    known = TypeKnowledge(name, kind.workers, known_capacity(name, kind, source, ledger))
     values: tuple[float, ...] = ()
     if kind.capacity_per_s is not None:
         values = kind.capacity_per_s.values
-        known.capacity = _stated_capacity(name, kind, kind.capacity_per_s, source, ledger)
-    elif kind.capacity_file is not None:
-        known.capacity = _capacity_of_file(name, kind, source, ledger)
     if kind.spread is not None:
         where = source.at("types", name, "spread")
         known.spread = Spread(_spread_input(name, kind.spread, where, ledger))
     elif kind.census is not None:
         known.spread = _spread_of_census(name, kind, source, ledger)
-    elif len(values) >= _LEAST_VALUES:
+    elif len(values) >= LEAST_VALUES:
         # Speeds scale the rate of service, of which the capacity is what the objective leaves.
         deviation = means.summary(np.log(drawing.services(known, np.array(values)))).s
         method = "standard deviation of the logarithms of service rates"
-        estimate = Estimate(deviation, None, None, 0.95, len(values), "ratio", method)
+        low, high = (deviation / end for end in _deviation_factors(len(values)))
+        estimate = Estimate(deviation, low, high, 0.95, len(values), "ratio", method)
         where = source.at("types", name, "capacity_per_s")
         entry = ledger.add(f"spread of {name}", estimate, "measured", where)
         known.spread = Spread(entry, repeated=len(values))
     return known
 
 
-def _stated_capacity(
-    name: str, kind: SizeType, quantity: Quantity, source: ApplicationSource, ledger: Ledger
-) -> MeasuredCapacity:
-    objective = LatencyObjective.of(kind.capacity_objective or source.file.objective)
-    where = source.at("types", name, "capacity_per_s")
-    repeated = len(quantity.values)
-    entry = ledger.add(
-        f"capacity of {name}",
-        quantity.estimate("per_s"),
-        "measured" if repeated else "stated",
-        f"{where}, for {objective}",
-    )
-    is_repeated = repeated >= _LEAST_VALUES and kind.spread is None and kind.census is None
-    return MeasuredCapacity(entry, objective, repeated or kind.machines, is_repeated)
+def _deviation_factors(count: int) -> tuple[float, float]:
+    """Returns what a standard deviation is divided by for the ends of its 95 % interval."""
+    from scipy.special import gammaincinv
 
-
-def _capacity_of_file(
-    name: str, kind: SizeType, source: ApplicationSource, ledger: Ledger
-) -> MeasuredCapacity:
-    file = source.folder / str(kind.capacity_file)
-    with hiding_content_elsewhere(file, source.folder, "result of `nephoscope capacity`"):
-        document = capacity_document(file)
-        estimate = capacity_in(document, file)
-        text, runs = document.get("objective"), document.get("runs")
-        if not isinstance(text, str):
-            raise UsageError(f"{file}: it states no objective.", "Measure the capacity again.")
-        objective = LatencyObjective.of(text)
-    ids = [run for run in runs if isinstance(run, str)] if isinstance(runs, list) else []
-    of_runs = f", runs {ids[0][:40]} to {ids[-1][:40]}" if ids else ""
-    origin = f"{kind.capacity_file}{of_runs}, for {objective}"
-    entry = ledger.add(f"capacity of {name}", estimate, "measured", origin)
-    return MeasuredCapacity(entry, objective, kind.machines)
+    freedom = count - 1
+    high, low = (math.sqrt(2 * gammaincinv(freedom / 2, p) / freedom) for p in (0.975, 0.025))
+    return high, low
 
 
 def _spread_input(name: str, quantity: Quantity, where: str, ledger: Ledger) -> SizingInput:

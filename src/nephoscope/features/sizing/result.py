@@ -76,7 +76,7 @@ def analyse(source: ApplicationSource) -> SizeAnalysis:
         else:
             counts = search.counts_of(sized, known)
             answers.append((search.cost(plan, counts, known.currency).value, sized))
-    answers.sort(key=lambda answer: answer[0])
+    answers.sort(key=lambda answer: (answer[0], answer[1].misses))
     deployments = tuple(_deployment(known, sized) for _, sized in answers[:_RANKED])
     costs = source.file.measurement_costs
     compared = [sized for _, sized in answers[:_COMPARED]]

@@ -61,7 +61,7 @@ def _blocks(analysis: SizeAnalysis) -> Iterator[Block]:
             number("cost", lambda row: amount(row.cost, currency)),
             number(
                 "changes the answer",
-                lambda row: wording.percent(row.change_probability),
+                lambda row: wording.percent(row.change_probability) or None,
                 missing="unknown",
             ),
             number("saves a month", lambda row: amount(row.saving_per_month, currency)),
