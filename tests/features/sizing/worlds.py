@@ -47,25 +47,25 @@ class World:
         return sorted({region for _, region in self.trips_s})
 
 
-def draw_world(seed: int) -> World:
-    """Returns a world of four types, three regions and three sites."""
+def draw_world(seed: int, types_in_all: int = 4, places: int = 3) -> World:
+    """Returns a world of so many types; places: regions, and sites of users."""
     rng = np.random.default_rng(seed)
-    shares = rng.dirichlet([4, 3, 3])
+    shares = rng.dirichlet([4, 3, 3][:places])
     trips = {
         (f"site{site}", f"region{region}"): float(
             rng.uniform(0.001, 0.006) if site == region else rng.uniform(0.012, 0.030)
         )
-        for site, region in product(range(3), range(3))
+        for site, region in product(range(places), range(places))
     }
     types = {}
-    for number in range(4):
+    for number in range(types_in_all):
         capacity = float(np.exp(rng.uniform(np.log(300), np.log(900))))
         price = capacity / 5_000 * rng.uniform(0.85, 1.2)
         types[f"type{number}"] = TrueType(
             capacity,
             float(rng.uniform(0.02, 0.08)),
             float(1 - 10 ** rng.uniform(-3.3, -2)),
-            {f"region{region}": round(price * rng.uniform(1, 1.15), 4) for region in range(3)},
+            {f"region{region}": round(price * rng.uniform(1, 1.15), 4) for region in range(places)},
         )
     rate = float(np.exp(rng.uniform(np.log(10_000), np.log(40_000))))
     return World(seed, rate, {f"site{n}": float(s) for n, s in enumerate(shares)}, trips, types)
@@ -88,7 +88,7 @@ def measured(world: World, instances: int = 30, noise: float = 0.01) -> dict[str
         }
 
     shares = {site: round(share, 4) for site, share in world.users.items()}
-    shares["site0"] = round(1 - shares["site1"] - shares["site2"], 4)
+    shares["site0"] = round(1 - sum(shares.values()) + shares["site0"], 4)
     regions = {
         region: {"rtt_ms": {site: seen(1e3 * world.trips_s[site, region]) for site in world.users}}
         for region in world.regions

@@ -1,4 +1,4 @@
-"""Draws of all inputs, and of the speeds of the instances that one gets."""
+"""Draws of all inputs, and of the speeds of the instances that the user gets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nephoscope.features.census.analysis import draw_mix
-from nephoscope.features.sizing.knowledge import ApplicationKnowledge, Spread, TypeKnowledge
+from nephoscope.features.sizing.knowledge import ApplicationKnowledge, InstanceSpread, TypeKnowledge
 from nephoscope.features.sizing.records import SizingInput
 from nephoscope.results import names
 from nephoscope.stats import queueing
@@ -43,7 +43,7 @@ class InputDraws:
         }
         return replace(self, samples=fixed)
 
-    def speeds(self, spread: Spread, region: str, instances: int, rows: slice) -> Array:
+    def speeds(self, spread: InstanceSpread, region: str, instances: int, rows: slice) -> Array:
         """Returns the speeds of instances relative to that of the capacity, (draws, instances).
 
         rows: the draws that are wanted.
@@ -112,7 +112,7 @@ def _generator(name: str, *more: str) -> np.random.Generator:
     return np.random.default_rng(names.seed_of("size", name, *more))
 
 
-def _spread(spread: Spread, count: int) -> Sample:
+def _spread(spread: InstanceSpread, count: int) -> Sample:
     if spread.mix is not None:
         counts, speeds = spread.mix
         seed = names.seed_of("size", spread.input.name)

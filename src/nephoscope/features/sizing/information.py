@@ -19,7 +19,7 @@ from nephoscope.features.sizing.drawing import InputDraws, Sample, draw
 from nephoscope.features.sizing.fleet import Fleet
 from nephoscope.features.sizing.knowledge import ApplicationKnowledge, TypeKnowledge
 from nephoscope.features.sizing.records import MeasurementValue
-from nephoscope.features.sizing.search import Plan, PlanKey, Sized
+from nephoscope.features.sizing.search import PlanKey, RegionPlan, Sized
 
 DRAWS = 500
 _VALUES = 9
@@ -38,7 +38,7 @@ class Measurable:
 
 
 def measurables(
-    known: ApplicationKnowledge, plans: Sequence[Plan], costs: MeasurementCosts
+    known: ApplicationKnowledge, plans: Sequence[RegionPlan], costs: MeasurementCosts
 ) -> Iterator[Measurable]:
     """Yields what can be measured of the inputs of some plans, each once."""
     yield Measurable("the demand", frozenset({known.demand.id}), costs.demand or 0.0)
@@ -114,7 +114,7 @@ def middles(sample: Sample, count: int) -> list[int]:
 
 def _best(
     known: ApplicationKnowledge,
-    plans: Sequence[Plan],
+    plans: Sequence[RegionPlan],
     draws: InputDraws,
     start: Mapping[PlanKey, Mapping[str, int]],
 ) -> tuple[float, PlanKey, dict[str, int]] | None:
@@ -134,7 +134,7 @@ def _best(
 
 
 def critical(
-    known: ApplicationKnowledge, fleet: Fleet, plan: Plan, most: Mapping[str, int]
+    known: ApplicationKnowledge, fleet: Fleet, plan: RegionPlan, most: Mapping[str, int]
 ) -> Measurable:
     """Returns the measurable without whose uncertainty the fewest draws miss the objective."""
 

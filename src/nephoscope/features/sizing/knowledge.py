@@ -27,7 +27,7 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class InstanceSpread:
     """Speeds that instances of a type have. deviation: standard deviation of their logarithms.
 
     repeated: the deviation is that of so many instances, 0 where it is stated. mix: counts and
@@ -54,7 +54,7 @@ class MeasuredCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class MissingQuantity:
     """A quantity of a type that is not known: which one, and a sentence with the reason."""
 
     missing: str
@@ -69,12 +69,12 @@ class TypeKnowledge:
     name: str
     workers: int = 1
     capacity: MeasuredCapacity | None = None
-    spread: Spread | None = None
+    spread: InstanceSpread | None = None
     availability: dict[Purchase, SizingInput] = field(default_factory=dict)
     prices: dict[tuple[str, Purchase], SizingInput] = field(default_factory=dict)
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: list[MissingQuantity] = field(default_factory=list)
 
-    def gaps_of(self, purchase: Purchase) -> list[Gap]:
+    def gaps_of(self, purchase: Purchase) -> list[MissingQuantity]:
         """Returns what hinders a deployment that is bought so."""
         names = ("capacity", "spread", f"{purchase} availability", f"{purchase} price")
         return [gap for gap in self.gaps if gap.missing in names]

@@ -15,7 +15,7 @@ from nephoscope.features.cost.price_records import single_currency
 from nephoscope.features.market import prices as price_lists
 from nephoscope.features.market.records import PricedOffer
 from nephoscope.features.sizing.application import SizeFile, SizeType
-from nephoscope.features.sizing.knowledge import Gap, Ledger, Purchase, TypeKnowledge
+from nephoscope.features.sizing.knowledge import Ledger, MissingQuantity, Purchase, TypeKnowledge
 from nephoscope.store import Store
 
 _DEFAULT_CURRENCY = "USD"
@@ -103,7 +103,7 @@ def add_prices(
         if not any(own == purchase for _, own in known.prices):
             words = "spot price" if purchase == "spot" else "price"
             reason = f"the {words} of {known.name} in {listed(file.regions, 3)} is not known"
-            known.gaps.append(Gap(f"{purchase} price", reason))
+            known.gaps.append(MissingQuantity(f"{purchase} price", reason))
 
 
 def _stated(

@@ -22,12 +22,12 @@ class SizingInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class SizedDeployment:
     """Instances of a type in regions. counts: instances by region, the spare ones included. spare:
     those of them that may fail at one time, by region. cost_per_month: 730 hours; its interval is
     that of the prices, null where they are exact. miss_probability: of missing the objective, over
-    what the inputs leave open and over the instances that one gets, with its Monte-Carlo interval.
-    served_from: site of users -> region. inputs: ids."""
+    what the inputs leave open and over the instances that the user gets, with its Monte-Carlo
+    interval. served_from: site of users -> region. inputs: ids."""
 
     type: str
     purchase: str
@@ -82,7 +82,7 @@ class SizeAnalysis:
     risk: float
     availability: float | None
     currency: str
-    deployments: tuple[Deployment, ...]
+    deployments: tuple[SizedDeployment, ...]
     deployments_in_all: int
     unknown: tuple[UnknownDeployment, ...]
     measurements: tuple[MeasurementValue, ...]

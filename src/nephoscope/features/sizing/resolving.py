@@ -21,11 +21,11 @@ from nephoscope.features.sizing.application import ApplicationSource, SizeType
 from nephoscope.features.sizing.capacities import LEAST_VALUES, known_capacity
 from nephoscope.features.sizing.knowledge import (
     ApplicationKnowledge,
-    Gap,
+    InstanceSpread,
     Ledger,
+    MissingQuantity,
     Purchase,
     RoundTrips,
-    Spread,
     TypeKnowledge,
 )
 from nephoscope.features.sizing.prices import KnownPrices, add_prices
@@ -145,7 +145,7 @@ def _type_knowledge(
         values = kind.capacity_per_s.values
     if kind.spread is not None:
         where = source.at("types", name, "spread")
-        known.spread = Spread(_spread_input(name, kind.spread, where, ledger))
+        known.spread = InstanceSpread(_spread_input(name, kind.spread, where, ledger))
     elif kind.census is not None:
         known.spread = _spread_of_census(name, kind, source, ledger)
     elif len(values) >= LEAST_VALUES:
@@ -156,7 +156,7 @@ def _type_knowledge(
         estimate = Estimate(deviation, low, high, 0.95, len(values), "ratio", method)
         where = source.at("types", name, "capacity_per_s")
         entry = ledger.add(f"spread of {name}", estimate, "measured", where)
-        known.spread = Spread(entry, repeated=len(values))
+        known.spread = InstanceSpread(entry, repeated=len(values))
     return known
 
 
@@ -175,7 +175,7 @@ def _spread_input(name: str, quantity: Quantity, where: str, ledger: Ledger) -> 
 
 def _spread_of_census(
     name: str, kind: SizeType, source: ApplicationSource, ledger: Ledger
-) -> Spread:
+) -> InstanceSpread:
     file = source.folder / str(kind.census)
     with hiding_content_elsewhere(file, source.folder, "list of counts"):
         mix = of_census(of_files([file]), kind=kind.instance_type, benchmark=kind.benchmark)
@@ -187,7 +187,7 @@ def _spread_of_census(
     estimate = Estimate(deviation, None, None, 0.95, int(counts.sum()), "ratio", method)
     origin = f"{kind.census}: {mix.source}"
     entry = ledger.add(f"spread of {name}", estimate, "measured", origin)
-    return Spread(entry, mix=(counts, tuple(model.speed for model in mix.models)))
+    return InstanceSpread(entry, mix=(counts, tuple(model.speed for model in mix.models)))
 
 
 def _complete(known: TypeKnowledge, source: ApplicationSource, ledger: Ledger) -> None:
@@ -195,12 +195,12 @@ def _complete(known: TypeKnowledge, source: ApplicationSource, ledger: Ledger) -
     file, kind = source.file, source.file.types.get(known.name, SizeType())
     if known.spread is None and file.spread is not None:
         entry = _spread_input(known.name, file.spread, source.at("spread"), ledger)
-        known.spread = Spread(entry)
+        known.spread = InstanceSpread(entry)
     if known.spread is None:
         reason = f"how much instances of {known.name} differ is not known"
-        known.gaps.append(Gap("spread", reason))
+        known.gaps.append(MissingQuantity("spread", reason))
     if known.capacity is None and not any(gap.missing == "capacity" for gap in known.gaps):
-        known.gaps.append(Gap("capacity", f"the capacity of {known.name} is not known"))
+        known.gaps.append(MissingQuantity("capacity", f"the capacity of {known.name} is not known"))
     if file.availability_goal is None:
         return
     for purchase in file.purchase:
@@ -210,7 +210,7 @@ def _complete(known: TypeKnowledge, source: ApplicationSource, ledger: Ledger) -
         else:
             words = "spot instances" if purchase == "spot" else "instances"
             reason = f"the availability of {words} of {known.name} is not known"
-            known.gaps.append(Gap(f"{purchase} availability", reason))
+            known.gaps.append(MissingQuantity(f"{purchase} availability", reason))
 
 
 def _availability(

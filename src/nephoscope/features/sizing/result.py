@@ -11,13 +11,13 @@ from nephoscope.features.sizing.drawing import InputDraws, draw, values_alone
 from nephoscope.features.sizing.fleet import Fleet
 from nephoscope.features.sizing.knowledge import ApplicationKnowledge, Purchase, TypeKnowledge
 from nephoscope.features.sizing.records import (
-    Deployment,
     MeasurementValue,
     SizeAnalysis,
+    SizedDeployment,
     UnknownDeployment,
 )
 from nephoscope.features.sizing.resolving import resolved
-from nephoscope.features.sizing.search import Plan, Sized
+from nephoscope.features.sizing.search import RegionPlan, Sized
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Refused
 
@@ -45,7 +45,7 @@ class _Search:
             self.fleets[kind.name] = Fleet(self.known, kind, self.draws)
         return self.fleets[kind.name]
 
-    def least(self, plan: Plan) -> tuple[float, dict[str, int]] | None:
+    def least(self, plan: RegionPlan) -> tuple[float, dict[str, int]] | None:
         """Returns the cost and the working instances by the values alone; None where none do."""
         kind = plan.kind
         if kind.name not in self.alone:
@@ -111,12 +111,12 @@ def analyse(source: ApplicationSource) -> SizeAnalysis:
 
 def _possible(
     state: _Search,
-) -> tuple[list[tuple[float, Plan, dict[str, int]]], list[UnknownDeployment], list[str]]:
+) -> tuple[list[tuple[float, RegionPlan, dict[str, int]]], list[UnknownDeployment], list[str]]:
     """Returns the plans by their cost of the values alone, and those that lack a value."""
     known = state.known
-    possible: list[tuple[float, Plan, dict[str, int]]] = []
+    possible: list[tuple[float, RegionPlan, dict[str, int]]] = []
     lacking: dict[tuple[str, Purchase], UnknownDeployment] = {}
-    hopeless: list[Plan] = []
+    hopeless: list[RegionPlan] = []
     for kind in known.types:
         for purchase in known.purchases:
             if gaps := kind.gaps_of(purchase):
@@ -154,7 +154,9 @@ def _possible(
     return possible, list(lacking.values()), notes
 
 
-def _sized(state: _Search, plan: Plan, working: Mapping[str, int]) -> Sized | UnknownDeployment:
+def _sized(
+    state: _Search, plan: RegionPlan, working: Mapping[str, int]
+) -> Sized | UnknownDeployment:
     """Returns the instances of a plan, or why the risk cannot be bounded."""
     known, fleet = state.known, state.fleet(plan.kind)
     most = {region: 3 * count + 2 for region, count in working.items()}
@@ -169,12 +171,12 @@ def _sized(state: _Search, plan: Plan, working: Mapping[str, int]) -> Sized | Un
     return UnknownDeployment(plan.kind.name, plan.purchase, reason, open_input.name, None, ids)
 
 
-def _deployment(known: ApplicationKnowledge, sized: Sized) -> Deployment:
+def _deployment(known: ApplicationKnowledge, sized: Sized) -> SizedDeployment:
     plan = sized.plan
     counts = search.counts_of(sized, known)
     missed = wilson(sized.misses, sized.draws)
     missed = replace(missed, method=f"{sized.draws} draws of inputs and instances; Wilson interval")
-    return Deployment(
+    return SizedDeployment(
         plan.kind.name,
         plan.purchase,
         counts,
@@ -187,7 +189,7 @@ def _deployment(known: ApplicationKnowledge, sized: Sized) -> Deployment:
 
 
 def _ids(
-    known: ApplicationKnowledge, kind: TypeKnowledge, plan: Plan | None = None
+    known: ApplicationKnowledge, kind: TypeKnowledge, plan: RegionPlan | None = None
 ) -> tuple[int, ...]:
     """Returns the ids of all inputs of a plan; without one those of the type."""
     ids = {known.demand.id}

@@ -25,7 +25,7 @@ PlanKey = tuple[str, Purchase, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RegionPlan:
     """A type, how it is bought, and the sites that each region serves."""
 
     kind: TypeKnowledge
@@ -47,13 +47,13 @@ class Plan:
 class Sized:
     """A plan with its instances that have to work, by region, and the draws that miss."""
 
-    plan: Plan
+    plan: RegionPlan
     working: Mapping[str, int]
     misses: int
     draws: int
 
 
-def plans(known: ApplicationKnowledge) -> Iterator[Plan]:
+def plans(known: ApplicationKnowledge) -> Iterator[RegionPlan]:
     """Yields each type in each set of regions; users go to the region with the least round trip.
 
     A set of which a region would serve nobody is not among them, nor one that some users have no
@@ -66,7 +66,7 @@ def plans(known: ApplicationKnowledge) -> Iterator[Plan]:
                 for regions in combinations(priced, count):
                     served = _served(known, regions)
                     if served is not None:
-                        yield Plan(kind, purchase, served)
+                        yield RegionPlan(kind, purchase, served)
 
 
 def _served(
@@ -103,7 +103,11 @@ def risk_kept(risk: float, *, bounded: bool) -> IsKept:
 
 
 def sized(
-    fleet: Fleet, plan: Plan, is_kept: IsKept, most: Mapping[str, int], start: Mapping[str, int]
+    fleet: Fleet,
+    plan: RegionPlan,
+    is_kept: IsKept,
+    most: Mapping[str, int],
+    start: Mapping[str, int],
 ) -> Sized | None:
     """Returns the cheapest instances that keep the risk; None where `most` of them do not.
 
@@ -168,7 +172,7 @@ def _least(is_enough: Callable[[int], bool], start: int, most: int) -> int:
     return high
 
 
-def nominal(fleet: Fleet, plan: Plan) -> dict[str, int] | None:
+def nominal(fleet: Fleet, plan: RegionPlan) -> dict[str, int] | None:
     """Returns the instances that would do if the values were exact; None where none would.
 
     fleet: with one draw. Each region keeps the objective for its own users.
@@ -192,7 +196,9 @@ def _does(fleet: Fleet, region: str, sites: tuple[str, ...], most: float, count:
     return bool(fleet.share_beyond(region, sites, count)[0] <= most)
 
 
-def spare(plan: Plan, known: ApplicationKnowledge, working: Mapping[str, int]) -> dict[str, int]:
+def spare(
+    plan: RegionPlan, known: ApplicationKnowledge, working: Mapping[str, int]
+) -> dict[str, int]:
     """Returns the spare instances by region: with them enough work for the wanted share of time.
 
     The lower bound of the instances' availability counts, and failures are independent. Raises
@@ -206,7 +212,7 @@ def spare(plan: Plan, known: ApplicationKnowledge, working: Mapping[str, int]) -
     return {region: spares_needed(count, up, wanted) for region, count in working.items()}
 
 
-def cost(plan: Plan, counts: Mapping[str, int], currency: str) -> Estimate:
+def cost(plan: RegionPlan, counts: Mapping[str, int], currency: str) -> Estimate:
     """Returns the price of a month with the interval of the prices."""
     prices = {region: plan.kind.prices[region, plan.purchase].estimate for region in counts}
     value = math.fsum(MONTH_H * counts[region] * prices[region].value for region in counts)
@@ -226,7 +232,7 @@ def cost(plan: Plan, counts: Mapping[str, int], currency: str) -> Estimate:
     return Estimate(value, low, high, 0.95, 0, currency, method)
 
 
-def _price(plan: Plan, region: str) -> float:
+def _price(plan: RegionPlan, region: str) -> float:
     return plan.kind.prices[region, plan.purchase].estimate.value
 
 

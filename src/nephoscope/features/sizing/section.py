@@ -124,6 +124,6 @@ def _notes(analysis: SizeAnalysis) -> Iterator[str]:
     )
     yield (
         f"The probability of missing the objective is that of {analysis.draws:,} draws of all "
-        "inputs and of the instances that one gets. Its interval is that of the draws alone."
+        "inputs and of the instances that the user gets. Its interval is that of the draws alone."
     )
     yield "A month has 730 hours. Traffic, storage and balancers are not included."

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from nephoscope.core.model import Estimate
 from nephoscope.features.sizing.records import (
-    Deployment,
     MeasurementValue,
     SizeAnalysis,
+    SizedDeployment,
     UnknownDeployment,
 )
 from nephoscope.report import wording
 
 if TYPE_CHECKING:
-    from nephoscope.features.sizing.search import Plan
+    from nephoscope.features.sizing.search import RegionPlan
 
 _FEW = 0.10
 """Below this share a probability has one digit after the point, where it needs it."""
@@ -70,7 +70,7 @@ def _price(measurement: MeasurementValue, currency: str) -> str:
     return f" (about {wording.amount(measurement.cost, currency)})"
 
 
-def instances(deployment: Deployment) -> str:
+def instances(deployment: SizedDeployment) -> str:
     """Returns '3 c7g.large in eu-west-1 and 2 in us-east-1', with how they are bought."""
     spot = "spot instances of " if deployment.purchase == "spot" else ""
     kind = wording.clean(deployment.type)
@@ -102,7 +102,7 @@ def _percent(ratio: float) -> str:
 
 
 def unbounded(
-    plan: Plan, missed: Estimate, most: Mapping[str, int], risk: float, open_input: str
+    plan: RegionPlan, missed: Estimate, most: Mapping[str, int], risk: float, open_input: str
 ) -> str:
     """Returns that the allowed risk cannot be kept, and which input leaves it open."""
     regions = wording.joined(f"{count:,} in {wording.clean(name)}" for name, count in most.items())
@@ -113,7 +113,7 @@ def unbounded(
     )
 
 
-def hopeless(plans: Sequence[Plan], objective: str) -> str:
+def hopeless(plans: Sequence[RegionPlan], objective: str) -> str:
     """Returns that some plans keep the objective with no number of instances."""
     names = sorted({f"{plan.kind.name} in {wording.joined(plan.regions)}" for plan in plans})
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""

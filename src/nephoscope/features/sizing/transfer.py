@@ -14,7 +14,12 @@ from nephoscope.core.reading.sentences import did_you_mean, listed
 from nephoscope.features.market import prediction
 from nephoscope.features.market.works import PricedWork, work_of
 from nephoscope.features.sizing.application import ApplicationSource, MarketChoice
-from nephoscope.features.sizing.knowledge import Gap, Ledger, MeasuredCapacity, TypeKnowledge
+from nephoscope.features.sizing.knowledge import (
+    Ledger,
+    MeasuredCapacity,
+    MissingQuantity,
+    TypeKnowledge,
+)
 from nephoscope.features.sizing.prices import KnownPrices
 from nephoscope.stats.statistics import means, ratios
 from nephoscope.stats.statistics.distributions import normal_quantile, student_quantile
@@ -84,7 +89,7 @@ def add_market_types(
     for kind in without:
         if isinstance(proportion, str):
             reason = f"the capacity of {kind.name} is not known: {proportion}"
-            kind.gaps.append(Gap("capacity", reason))
+            kind.gaps.append(MissingQuantity("capacity", reason))
         else:
             _add_capacity(kind, known, proportion, ledger)
     if not without or isinstance(proportion, str):
@@ -178,13 +183,13 @@ def _add_capacity(
     if rate is None:
         if kind.name not in known.index:
             reason = f"the capacity of {kind.name} is not known: no imported type has this name"
-            kind.gaps.append(Gap("capacity", reason))
+            kind.gaps.append(MissingQuantity("capacity", reason))
             return
         result = prediction.predict(known.catalogue, known.work, names=[kind.name])
         predicted = result.types[0].predicted
         if predicted is None:
             reason = f"the capacity of {kind.name} is not predicted: {result.types[0].reason}"
-            kind.gaps.append(Gap("capacity", reason))
+            kind.gaps.append(MissingQuantity("capacity", reason))
             return
         rate, error = predicted.value, math.hypot(error, ratios.log_error(predicted))
         origin, source = "predicted", f"prediction of {known.work.metric}"
