@@ -12,9 +12,11 @@ from tests.features.market.made import catalogue_of, server
 from tests.features.sizing.made import answer, one, shop
 
 from nephoscope.core.errors import UsageError
-from nephoscope.core.model import Sample
+from nephoscope.core.model import Estimate, Sample
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.load.outcomes import capacity_of_runs
+from nephoscope.features.market import prediction
+from nephoscope.features.market.prediction_records import PredictedType, TypePrediction
 from nephoscope.features.simulation import measured_latency
 from nephoscope.features.sizing.records import SizeAnalysis, SizingInput
 from nephoscope.store import StoredRun
@@ -121,6 +123,31 @@ def test_capacities_carry_over_in_proportion_to_an_imported_work(tmp_path: Path)
     assert "no imported type has this name" in str(analysis.unknown)
     without = answer(tmp_path, shop(work="web", types=types))
     assert "how well rates of web carry over" in str(without.unknown)
+
+
+def test_a_type_without_a_rate_gets_a_prediction_or_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = server("a/two", {"redis": 1e5})
+    catalogue_of(tmp_path / "store", [server("a/one", {"web": 4e4}), two])
+
+    def predict(catalogue: object, work: object, *, names: list[str]) -> TypePrediction:
+        rate = Estimate(8e4, 6e4, 1.1e5, 0.9, 100, "per_s", "planted")
+        row = PredictedType("a", "two", "", rate if predicts else None, None, "it is too far away")
+        return TypePrediction("", "per_s", 0.9, (row,), 1, 100, {}, {}, {}, "")
+
+    monkeypatch.setattr(prediction, "predict", predict)
+    types = {**one(), "a/two": {"spread": "3%", "price_per_h": 0.15}}
+    for predicts in (True, False):
+        analysis = answer(tmp_path, shop(work="web", transfer="10%", types=types))
+        if predicts:
+            entry = named(analysis, "capacity of a/two")
+            assert entry.origin == "predicted"
+            assert entry.estimate.low is not None
+            # Wider than the prediction alone, at 95 % and not 90 %.
+            assert entry.estimate.low < 800 * 6 / 8
+        else:
+            assert "is not predicted: it is too far away" in analysis.unknown[0].reason
 
 
 def test_a_promise_is_no_measurement(tmp_path: Path) -> None:

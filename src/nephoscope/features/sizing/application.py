@@ -85,7 +85,7 @@ class _Instances(Record):
 
     spread: Share | None = Field(
         default=None,
-        description="InstanceSpread of performance between instances of a type: standard deviation over "
+        description="Spread of performance between instances of a type: standard deviation over "
         "mean.",
     )
     instance_availability: Share | None = Field(

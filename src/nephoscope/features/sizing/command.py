@@ -36,7 +36,7 @@ def size(args: _SizeArguments) -> int:
 
     analysis = analyse(application.load(args.file, args.store))
     page = size_section(analysis)
-    code = present(analysis, page, as_json=args.as_json, to=args.to, source=analysis.application)
+    code = present(analysis, page, as_json=args.as_json, to=args.to, source=str(args.file))
     if code or analysis.is_answered:
         return code
     return TOO_THIN if analysis.unknown else NONE_KEEPS

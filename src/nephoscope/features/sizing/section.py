@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nephoscope.core import units
 from nephoscope.features.sizing import sentences
 from nephoscope.features.sizing.records import SizeAnalysis, SizingInput
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Linked, Section, Sentence, items
+from nephoscope.report.blocks import Block, Linked, Section, Sentence, Table, items
 from nephoscope.report.columns import number, table, text
 from nephoscope.report.wording import amount, amount_interval
 
@@ -69,23 +69,34 @@ def _blocks(analysis: SizeAnalysis) -> Iterator[Block]:
             caption="Value of knowing a quantity exactly, which is the most that its measurement "
             "is worth:",
         )
-    used = sorted({each for row in _rows(analysis) for each in row})
-    yield table(
-        [entry for entry in analysis.inputs if entry.id in used],
+    first, *rest = _rows(analysis)
+    more = {each for row in rest for each in row}.difference(first)
+    yield _inputs(analysis, first, "Inputs of the first deployment:")
+    yield _inputs(analysis, more, "Other inputs", collapsed=True)
+    yield from items(_notes(analysis))
+
+
+def _inputs(
+    analysis: SizeAnalysis, wanted: Collection[int], caption: str, *, collapsed: bool = False
+) -> Table:
+    return table(
+        [entry for entry in analysis.inputs if entry.id in wanted],
         text("input", lambda row: Linked(str(row.id), id=f"input-{row.id}")),
         text("quantity", lambda row: row.name),
         number("value", _value),
         number("interval", _interval),
         text("origin", lambda row: row.origin),
         text("source", lambda row: row.source),
-        caption="Inputs:",
+        caption=caption,
+        collapsed=collapsed,
     )
-    yield from items(_notes(analysis))
 
 
 def _rows(analysis: SizeAnalysis) -> Iterator[tuple[int, ...]]:
+    """Yields the inputs of each row, those of the recommendation first; without any the demand."""
     for rows in (analysis.deployments, analysis.unknown, analysis.measurements):
         yield from (row.inputs for row in rows)
+    yield (analysis.inputs[0].id,)
 
 
 def _caption(analysis: SizeAnalysis) -> str:
@@ -97,8 +108,9 @@ def _caption(analysis: SizeAnalysis) -> str:
     )
 
 
-def _served(served: object) -> str:
-    assert isinstance(served, dict)
+def _served(served: Mapping[str, str]) -> str:
+    if len(set(served.values())) < 2:
+        return "all from there" if served else ""
     return ", ".join(f"{site} from {region}" for site, region in served.items())
 
 
