@@ -24,8 +24,9 @@ from nephoscope.features.sizing.search import PlanKey, RegionPlan, Sized
 DRAWS = 500
 _VALUES = 9
 """Values of an input: the middles of so many parts of equal probability."""
-_CAPACITY_H, _SPREAD_H, _RTT_H = 1.0, 10.0, 1.0
-"""Instance hours of a measurement: one instance, ten of a type, one in a region, an hour each."""
+_TYPE_H, _RTT_H = 10.0, 1.0
+"""Instance hours of a measurement: ten instances of a type, of which a single one may be far from
+the others, and one in a region, an hour each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,7 @@ def measurement_cost(kind: TypeKnowledge, quantity: str, costs: MeasurementCosts
     stated = costs.spread if quantity == "spread" else costs.capacity
     if stated is not None:
         return stated
-    hours = _SPREAD_H if quantity == "spread" else _CAPACITY_H
-    return hours * min((entry.estimate.value for entry in kind.prices.values()), default=0.0)
+    return _TYPE_H * min((entry.estimate.value for entry in kind.prices.values()), default=0.0)
 
 
 def values(

@@ -71,7 +71,7 @@ def _blocks(analysis: SizeAnalysis) -> Iterator[Block]:
         )
     first, *rest = _rows(analysis)
     more = {each for row in rest for each in row}.difference(first)
-    yield _inputs(analysis, first, "Inputs of the first deployment:")
+    yield _inputs(analysis, first, "Inputs of the first row:" if rest else "Inputs:")
     yield _inputs(analysis, more, "Other inputs", collapsed=True)
     yield from items(_notes(analysis))
 
