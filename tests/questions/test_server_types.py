@@ -80,7 +80,7 @@ def test_how_many_of_which_type_do_i_rent(ask: Asking) -> None:
     assert size.group(2) == f"{730 * 0.10 * count:,.2f}"
     answer.says(r"\d+ alpha/wide in eu")
     answer.never_says(r"\d+ beta/fast in us")
-    answer.says("No number of instances keeps p99 < 50ms with beta/fast in us")
+    answer.says("Up to 2,000 instances in a region do not keep p99 < 50ms with beta/fast in us")
     answer.says(r"shop\.yaml:12:")
     page = (ask.folder / "shop.html").read_text()
     assert '<a href="#input-1">' in page

@@ -7,12 +7,15 @@ Harchol-Balter, Performance Modeling and Design of Computer Systems (2013), chap
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from nephoscope.stats.statistics.values import Array
 
 _HALVINGS = 60
+_POINTS = 32_769
+"""Utilisations between which the probability of a wait is interpolated, to 1e-6 or better."""
 _NEAR_SATURATION = 1 - 1e-9
 _APART = 1e-6
 """Relative difference of two rates below which the law of their sum is computed at this one."""
@@ -33,6 +36,13 @@ def erlang_c(workers: int, load: Array) -> Array:
     return np.where(load >= workers, 1.0, waiting)
 
 
+@lru_cache(maxsize=16)
+def _waiting(workers: int) -> tuple[Array, Array]:
+    """Returns utilisations and the probability of a wait at each, for interpolation."""
+    utilisation = np.linspace(0, 1, _POINTS)
+    return utilisation, erlang_c(workers, utilisation * workers)
+
+
 def share_beyond(workers: int, services_per_s: Array, rate_per_s: Array, limit_s: Array) -> Array:
     """Returns the share of requests whose response time exceeds a limit; arrays are broadcast.
 
@@ -43,7 +53,7 @@ def share_beyond(workers: int, services_per_s: Array, rate_per_s: Array, limit_s
     spare = workers * services - rate  # rate at which the line drains
     if workers == 1:
         return np.where(spare <= 0, 1.0, np.exp(-np.maximum(spare, 0.0) * limit))
-    waits = erlang_c(workers, rate / services)
+    waits = np.interp(rate / services / workers, *_waiting(workers))
     served = np.exp(-services * limit)
     # A request that waits has an exponential wait and an exponential service. Where their rates are
     # equal the quotient is 0 / 0, and its neighbours give the limit.
@@ -66,7 +76,7 @@ def services_at(workers: int, rate_per_s: Array, beyond: float, limit_s: float) 
         return rate + needed
     low, high = rate / workers, rate / workers + needed
     while np.any(share_beyond(workers, high, rate, np.array(limit_s)) > beyond):
-        high = high + needed
+        high = high + (high - low)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         is_slow = share_beyond(workers, middle, rate, np.array(limit_s)) > beyond

@@ -191,14 +191,18 @@ class SizeFile(_Instances):
     application: str = Field(default="application", max_length=100, description="Its name.")
     demand: Demand = Field(description="Requests per second.")
     objective: ObjectiveText = Field(description="Response time at the users, e.g. p99 < 50ms.")
-    risk: Ratio = Field(default=0.05, description="Allowed probability of missing the objective.")
+    risk: Annotated[Ratio, Field(ge=0.001)] = Field(
+        default=0.05, description="Allowed probability of missing the objective, 0.1% or more."
+    )
     availability_goal: Ratio | None = Field(
         default=None,
         alias="availability",
         description="Share of the time in which the objective has to hold; absent: instances are "
         "taken to work always.",
     )
-    users: dict[Name, Part] = Field(default={}, description="Sites of users with their shares.")
+    users: Annotated[dict[Name, Part], Field(max_length=30)] = Field(
+        default={}, description="Sites of users with their shares."
+    )
     round_trips: Annotated[Count, Field(gt=0, le=100)] = Field(
         default=1, description="Round trips of a request."
     )
@@ -230,7 +234,7 @@ class SizeFile(_Instances):
     most_regions: Annotated[Count, Field(gt=0, le=4)] = Field(
         default=3, description="Regions of a deployment, at most."
     )
-    regions: Annotated[dict[Name, SizeRegion], Field(min_length=1, max_length=30)] = Field(
+    regions: Annotated[dict[Name, SizeRegion], Field(min_length=1, max_length=12)] = Field(
         description="Regions by name."
     )
     types: Annotated[dict[Name, SizeType], Field(max_length=100)] = Field(

@@ -33,6 +33,11 @@ class InputDraws:
     samples: Mapping[int, Sample]
     ranks: dict[str, Array] = field(default_factory=dict)
 
+    @property
+    def is_of_values(self) -> bool:
+        """Returns whether these are the values alone, with instances that are alike."""
+        return self.count == 1
+
     def known(self, inputs: frozenset[int], draw: int) -> InputDraws:
         """Returns the draws where some inputs are known to have the values of one draw."""
         fixed = {

@@ -14,6 +14,8 @@ from nephoscope.stats.statistics.values import Array
 
 _CELLS = 1_000_000
 """Draws times instances that are computed at one time: 8 MB an array."""
+_COLUMNS = 128
+"""Instances that are drawn: they stand for those of a larger fleet, whose mean scatters less."""
 _NS = 1e9
 
 
@@ -33,7 +35,7 @@ class Fleet:
         """
         key = (region, sites, instances)
         if key not in self.beyond:
-            rows = max(1, _CELLS // instances)
+            rows = max(1, _CELLS // min(instances, _COLUMNS))
             parts = [
                 self._part(region, sites, instances, slice(start, start + rows))
                 for start in range(0, self.draws.count, rows)
@@ -45,15 +47,17 @@ class Fleet:
         known, kind, draws = self.known, self.kind, self.draws
         assert kind.capacity is not None
         typical = draws.samples[kind.capacity.input.id][0]
-        services = typical[rows, None] * np.ones((1, instances))
+        columns = 1 if draws.is_of_values else min(instances, _COLUMNS)
+        services = typical[rows, None] * np.ones((1, columns))
         if kind.spread is not None:
-            services *= draws.speeds(kind.spread, region, instances, rows)
+            services *= draws.speeds(kind.spread, region, columns, rows)
         users = sum(known.users[site] for site in sites)
         rate = draws.samples[known.demand.id][0][rows, None] * users
         if known.balancing == "dynamic":
             parts = services / services.sum(axis=1, keepdims=True)
         else:
-            parts = np.full((1, instances), 1 / instances)
+            parts = np.full((1, columns), 1 / columns)
+        own_rate = rate * parts * (columns / instances)
         limit_s = known.objective.limit_ns / _NS
         beyond = np.zeros(services.shape)
         for site in sites:
@@ -61,7 +65,7 @@ class Fleet:
                 late = queueing.share_beyond(
                     kind.workers,
                     services,
-                    rate * parts,
+                    own_rate,
                     limit_s - known.trips_per_request * seconds[:, None],
                 )
                 beyond += known.users[site] * weight * late

@@ -8,6 +8,7 @@ that it changes the answer. Source: Raiffa & Schlaifer, Applied Statistical Deci
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,8 @@ from nephoscope.features.sizing.knowledge import ApplicationKnowledge, TypeKnowl
 from nephoscope.features.sizing.records import MeasurementValue
 from nephoscope.features.sizing.search import PlanKey, RegionPlan, Sized
 
-DRAWS = 500
+_DRAWS, _MISSES = 500, 5
+"""Draws, and those of them that miss at the allowed risk."""
 _VALUES = 9
 """Values of an input: the middles of so many parts of equal probability."""
 _TYPE_H, _RTT_H = 10.0, 1.0
@@ -78,7 +80,7 @@ def values(
     known: ApplicationKnowledge, best: Sequence[Sized], costs: MeasurementCosts
 ) -> list[MeasurementValue]:
     """Returns the value of each measurement for the choice between some deployments."""
-    draws = draw(known, DRAWS)
+    draws = draw(known, max(_DRAWS, math.ceil(_MISSES / known.risk)))
     start = {each.plan.key: each.working for each in best}
     plans = [each.plan for each in best]
     baseline = _best(known, plans, draws, start)

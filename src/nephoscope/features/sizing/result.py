@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +22,8 @@ from nephoscope.features.sizing.search import RegionPlan, Sized
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Refused
 
-DRAWS = 2_000
+_DRAWS, _MISSES = 2_000, 20
+"""Draws, and those of them that miss at the allowed risk: fewer would not bound it."""
 _MOST_SIZED = 40
 """Plans that are simulated, those that are cheapest by the values alone."""
 _RANKED = 10
@@ -63,7 +65,8 @@ class _Search:
 def analyse(source: ApplicationSource) -> SizeAnalysis:
     """Returns the deployments, or what has to be measured first. Raises UsageError."""
     known = resolved(source)
-    state = _Search(known, draw(known, DRAWS), values_alone(known))
+    draws = max(_DRAWS, math.ceil(_MISSES / known.risk))
+    state = _Search(known, draw(known, draws), values_alone(known))
     possible, unknown, notes = _possible(state)
     answers: list[tuple[float, Sized]] = []
     for place, (least_cost, plan, working) in enumerate(possible):
@@ -99,7 +102,7 @@ def analyse(source: ApplicationSource) -> SizeAnalysis:
         tuple(measurements),
         "",
         tuple(known.ledger.inputs),
-        DRAWS,
+        draws,
         (*known.notes, *notes),
     )
     return replace(

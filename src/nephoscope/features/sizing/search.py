@@ -15,8 +15,8 @@ from nephoscope.features.sizing.knowledge import ApplicationKnowledge, Purchase,
 from nephoscope.stats.redundancy import spares_needed
 from nephoscope.stats.statistics.proportions import wilson
 
-MOST_INSTANCES = 5_000
-"""Of a region. Beyond, an application is planned by parts."""
+MOST_INSTANCES = 2_000
+"""Of a region by the values alone. Beyond, an application is planned by parts."""
 IsKept = Callable[[int, int], bool]
 """Whether so many misses in so many draws keep the allowed risk."""
 
@@ -111,8 +111,8 @@ def sized(
 ) -> Sized | None:
     """Returns the cheapest instances that keep the risk; None where `most` of them do not.
 
-    start: where the search begins. First each region gets what keeps the objective for its own
-    users, then one that needs it more gets another, and those that need less lose some.
+    start: where the search begins. All regions grow by the least common factor; then each, the
+    dearest first, loses what it does not need.
     """
     served = dict(plan.served)
 
@@ -124,22 +124,15 @@ def sized(
 
     if not keeps(most):
         return None
-    if len(served) == 1:
-        (region,) = served
-        is_enough = partial(_keeps_with, keeps, {}, region)
-        working = {region: _least(is_enough, start[region], most[region])}
-        return Sized(plan, working, misses(working), fleet.draws.count)
-    working = {region: min(start[region], most[region]) for region in served}
-    while not keeps(working):
-        raised = [
-            {**working, region: count + max(1, count // 20)}
-            for region, count in working.items()
-            if count < most[region]
-        ]
-        fitting = [{r: min(c, most[r]) for r, c in each.items()} for each in raised]
-        # Misses alone do not tell apart fleets that miss in all draws; the shares beyond do.
-        working = min(fitting, key=lambda each: (misses(each), _late(fleet, served, each)))
-    for region in sorted(served, key=lambda name: -_price(plan, name)):
+    largest = max(start.values())
+
+    def grown(count: int) -> dict[str, int]:
+        ratio = count / largest
+        return {r: min(most[r], math.ceil(ratio * begin - 1e-9)) for r, begin in start.items()}
+
+    top = max(math.ceil(largest * most[region] / begin) for region, begin in start.items())
+    working = grown(_least(lambda count: keeps(grown(count)), largest, top))
+    for region in sorted(served, key=lambda name: -_price(plan, name)) if len(served) > 1 else ():
         is_enough = partial(_keeps_with, keeps, working, region)
         working = {**working, region: _least(is_enough, working[region], working[region])}
     return Sized(plan, working, misses(working), fleet.draws.count)
@@ -151,24 +144,24 @@ def _keeps_with(
     return keeps({**working, region: count})
 
 
-def _late(fleet: Fleet, served: Mapping[str, tuple[str, ...]], working: Mapping[str, int]) -> float:
-    return float(
-        sum(fleet.share_beyond(r, sites, working[r]).mean() for r, sites in served.items())
-    )
-
-
 def _least(is_enough: Callable[[int], bool], start: int, most: int) -> int:
-    """Returns the least count that is enough, of which `most` is."""
-    low, high = 0, most
-    guess = min(start, most)
-    while high - low > 1:
-        guess = guess if low < guess < high else (low + high) // 2
+    """Returns the least count that is enough, of which `most` is; tries those near `start` first.
+
+    Steps double until the answer is between two counts, which are halved then.
+    """
+    low, high, step = 0, most, max(1, start // 32)
+    guess = min(start, most - 1)
+    while low < guess < high:
         if is_enough(guess):
-            high = guess
-            guess = high - max(1, (start - low) // 8)
+            high, guess = guess, guess - step
         else:
-            low = guess
-            guess = low + max(1, low // 16)
+            low, guess = guess, guess + step
+        step *= 2
+        if low > 0 and high < most:
+            break
+    while high - low > 1:
+        guess = (low + high) // 2
+        low, high = (low, guess) if is_enough(guess) else (guess, high)
     return high
 
 
@@ -177,18 +170,18 @@ def nominal(fleet: Fleet, plan: RegionPlan) -> dict[str, int] | None:
 
     fleet: with one draw. Each region keeps the objective for its own users.
     """
-    share = 1 - fleet.known.objective.share_ratio
+    share, capacity = 1 - fleet.known.objective.share_ratio, fleet.kind.capacity
+    assert capacity is not None
     working = {}
     for region, sites in plan.served:
         users = sum(fleet.known.users[site] for site in sites)
 
         is_enough = partial(_does, fleet, region, sites, share * users)
-        most = 1
-        while not is_enough(most):
-            most *= 2
-            if most > MOST_INSTANCES:
-                return None
-        working[region] = _least(is_enough, most, most)
+        served_per_s = fleet.known.demand.estimate.value * users
+        start = min(MOST_INSTANCES, math.ceil(served_per_s / capacity.input.estimate.value))
+        if not is_enough(MOST_INSTANCES):
+            return None
+        working[region] = _least(is_enough, start, MOST_INSTANCES)
     return working
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nephoscope.core import units
+from nephoscope.core.model import Estimate
 from nephoscope.features.sizing import sentences
 from nephoscope.features.sizing.records import SizeAnalysis, SizingInput
 from nephoscope.report import wording
@@ -30,7 +31,7 @@ def _blocks(analysis: SizeAnalysis) -> Iterator[Block]:
             text("deployment", sentences.instances),
             text("users", lambda row: _served(row.served_from), roomy=True),
             number("a month", lambda row: amount(row.cost_per_month.value, currency)),
-            number("interval", lambda row: amount_interval(row.cost_per_month)),
+            number("interval", lambda row: _cost_interval(row.cost_per_month)),
             number("spare", lambda row: sum(row.spare.values())),
             number("misses", lambda row: sentences.chance(row.miss_probability)),
             text("inputs", lambda row: _links(row.inputs)),
@@ -112,6 +113,11 @@ def _served(served: Mapping[str, str]) -> str:
     if len(set(served.values())) < 2:
         return "all from there" if served else ""
     return ", ".join(f"{site} from {region}" for site, region in served.items())
+
+
+def _cost_interval(cost: Estimate) -> str:
+    """Returns the interval of the prices; list prices and stated ones without one are exact."""
+    return "exact" if cost.low is None else amount_interval(cost)
 
 
 def _links(inputs: Sequence[int]) -> Linked:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from nephoscope.core.model import Estimate
 from nephoscope.features.sizing.records import (
@@ -12,10 +11,8 @@ from nephoscope.features.sizing.records import (
     SizedDeployment,
     UnknownDeployment,
 )
+from nephoscope.features.sizing.search import MOST_INSTANCES, RegionPlan
 from nephoscope.report import wording
-
-if TYPE_CHECKING:
-    from nephoscope.features.sizing.search import RegionPlan
 
 _FEW = 0.10
 """Below this share a probability has one digit after the point, where it needs it."""
@@ -30,7 +27,10 @@ def verdict(analysis: SizeAnalysis) -> str:
             f"a probability of {chance(best.miss_probability)}."
         )
     if not analysis.unknown:
-        return f"No deployment keeps {analysis.objective}, with any number of instances."
+        return (
+            f"No deployment keeps {analysis.objective}, with up to {MOST_INSTANCES:,} instances "
+            "in a region."
+        )
     first = analysis.unknown[0]
     return f"The data are too thin to recommend a deployment: {first.reason}."
 
@@ -118,6 +118,6 @@ def hopeless(plans: Sequence[RegionPlan], objective: str) -> str:
     names = sorted({f"{plan.kind.name} in {wording.joined(plan.regions)}" for plan in plans})
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return (
-        f"No number of instances keeps {objective} with {wording.clean('; '.join(names[:3]))}{more}"
-        ": round trips and service times alone exceed it."
+        f"Up to {MOST_INSTANCES:,} instances in a region do not keep {objective} with "
+        f"{wording.clean('; '.join(names[:3]))}{more}."
     )
