@@ -250,6 +250,8 @@ class SizeFile(_Instances):
     def _consistent(self) -> Self:
         if not self.types and self.market is None:
             raise ValueError("there is no server type. Add `types`, or `market`.")
+        if len(set(self.purchase)) < len(self.purchase):
+            raise ValueError("purchase has a kind twice. Name each once.")
         if self.users and abs(math.fsum(self.users.values()) - 1) > _EPSILON:
             raise ValueError("the shares of users do not sum to 100%. Correct them.")
         for name, region in self.regions.items():

@@ -76,8 +76,13 @@ class TypeKnowledge:
 
     def gaps_of(self, purchase: Purchase) -> list[MissingQuantity]:
         """Returns what hinders a deployment that is bought so."""
-        names = ("capacity", "spread", f"{purchase} availability", f"{purchase} price")
+        names = ("capacity", "spread", bought("availability", purchase), bought("price", purchase))
         return [gap for gap in self.gaps if gap.missing in names]
+
+
+def bought(quantity: str, purchase: Purchase) -> str:
+    """Returns the name of an availability or a price, that of spot instances with the word."""
+    return f"spot {quantity}" if purchase == "spot" else quantity
 
 
 @dataclass(frozen=True, slots=True)

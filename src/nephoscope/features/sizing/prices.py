@@ -15,7 +15,13 @@ from nephoscope.features.cost.price_records import single_currency
 from nephoscope.features.market import prices as price_lists
 from nephoscope.features.market.records import PricedOffer
 from nephoscope.features.sizing.application import SizeFile, SizeType
-from nephoscope.features.sizing.knowledge import Ledger, MissingQuantity, Purchase, TypeKnowledge
+from nephoscope.features.sizing.knowledge import (
+    Ledger,
+    MissingQuantity,
+    Purchase,
+    TypeKnowledge,
+    bought,
+)
 from nephoscope.store import Store
 
 _DEFAULT_CURRENCY = "USD"
@@ -94,16 +100,16 @@ def add_prices(
             value = offer.on_demand_per_h if purchase == "on_demand" else offer.spot_per_h
             if value is None:
                 continue
-            words = "spot price" if purchase == "spot" else "price"
+            words = bought("price", purchase)
             estimate = Estimate(value, None, None, 0.95, 0, "none", f"price of {offer.date}")
             origin = f"{offer.source}, {offer.date}"
             entry = ledger.add(f"{words} of {known.name} in {region}", estimate, "imported", origin)
             known.prices[region, purchase] = entry
     for purchase in file.purchase:
         if not any(own == purchase for _, own in known.prices):
-            words = "spot price" if purchase == "spot" else "price"
+            words = bought("price", purchase)
             reason = f"the {words} of {known.name} in {listed(file.regions, 3)} is not known"
-            known.gaps.append(MissingQuantity(f"{purchase} price", reason))
+            known.gaps.append(MissingQuantity(words, reason))
 
 
 def _stated(

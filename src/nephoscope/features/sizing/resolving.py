@@ -27,6 +27,7 @@ from nephoscope.features.sizing.knowledge import (
     Purchase,
     RoundTrips,
     TypeKnowledge,
+    bought,
 )
 from nephoscope.features.sizing.prices import KnownPrices, add_prices
 from nephoscope.features.sizing.records import SizingInput
@@ -210,7 +211,7 @@ def _complete(known: TypeKnowledge, source: ApplicationSource, ledger: Ledger) -
         else:
             words = "spot instances" if purchase == "spot" else "instances"
             reason = f"the availability of {words} of {known.name} is not known"
-            known.gaps.append(MissingQuantity(f"{purchase} availability", reason))
+            known.gaps.append(MissingQuantity(bought("availability", purchase), reason))
 
 
 def _availability(

@@ -43,6 +43,10 @@ def recommendation(analysis: SizeAnalysis) -> str:
     if not analysis.is_answered:
         first = analysis.unknown[0]
         name = next((m for m in analysis.measurements if is_of(m, first)), analysis.measurements[0])
+        if "price" in first.missing:
+            return f"State {name.name}, or name a price list with it, first."
+        if "availability" in first.missing:
+            return f"State {name.name}, or a contract (`sla`) that promises it, first."
         return f"Measure {name.name} first{_price(name, currency)}."
     best = analysis.measurements[0]
     if best.saving_per_month <= best.cost:
