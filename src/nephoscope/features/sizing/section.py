@@ -111,7 +111,7 @@ def _caption(analysis: SizeAnalysis) -> str:
 
 def _served(served: Mapping[str, str]) -> str:
     if len(set(served.values())) < 2:
-        return "all from there" if served else ""
+        return "all" if served else ""
     return ", ".join(f"{site} from {region}" for site, region in served.items())
 
 
