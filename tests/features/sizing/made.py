@@ -13,7 +13,7 @@ from nephoscope.features.sizing.result import analyse
 
 SHOP: dict[str, Any] = {
     "application": "shop",
-    "demand": {"rate_per_s": 900},
+    "demand": 900,
     "objective": "p99 < 50ms",
     "regions": {"eu": {}},
     "types": {"a/one": {"capacity_per_s": 400, "spread": "3%", "price_per_h": 0.1}},

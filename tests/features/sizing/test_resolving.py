@@ -31,7 +31,7 @@ def test_stated_values_have_their_line(tmp_path: Path) -> None:
     analysis = answer(tmp_path, shop(spread="4%", types=one(spread=None)))
     text = (tmp_path / "app.yaml").read_text().splitlines()
     for name, key in (
-        ("demand", "rate_per_s"),
+        ("demand", "demand"),
         ("capacity of a/one", "capacity_per_s"),
         ("spread of a/one", "spread"),
         ("price of a/one in eu", "price_per_h"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -47,7 +47,7 @@ Share = Annotated[Quantity, AfterValidator(_below_1)]
 
 
 class Demand(Record):
-    """Requests per second that the deployment has to serve."""
+    """Requests per second that the deployment has to serve; a number is `rate_per_s`."""
 
     rate_per_s: Quantity | None = Field(
         default=None, description="Requests per second of the busiest hour."
@@ -58,6 +58,12 @@ class Demand(Record):
     error: Ratio | None = Field(
         default=None, description="Relative half-width of the 95 % interval of `hours`."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        is_number = isinstance(written, int | float) and not isinstance(written, bool)
+        return {"rate_per_s": written} if is_number else written
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
