@@ -48,8 +48,17 @@ def test_exact_values_give_the_closed_form(tmp_path: Path) -> None:
         ({"availability": "99.9%"}, "the availability of instances of a/one", "`sla`"),
         (
             {"users": {"x": 1}},
-            "the round trips between users and regions are not known",
-            "round trips",
+            "no region with a price of a/one has round trips from all users",
+            "round trips to a region of a/one",
+        ),
+        (
+            {
+                "users": {"x": 1},
+                "regions": {"eu": {"rtt_ms": {"x": 2}}, "us": {}},
+                "types": one(price_per_h=None, regional_price_per_h={"us": 0.1}),
+            },
+            "no region with a price of a/one has round trips from all users",
+            "round trips to a region of a/one",
         ),
         (
             {"types": one(capacity_per_s={"value": 400, "low": 60, "high": 2600})},

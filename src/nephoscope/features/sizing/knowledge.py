@@ -100,8 +100,8 @@ class RoundTrips:
 
 @dataclass(slots=True)
 class ApplicationKnowledge:
-    """All that a size depends on. users: site -> share; round_trips: (site, region). availability:
-    None where instances are taken to work always."""
+    """All that a size depends on. users: site -> share, or all under an empty name; round_trips:
+    (site, region). availability: None where instances are taken to work always."""
 
     objective: LatencyObjective
     objective_text: str
@@ -119,3 +119,8 @@ class ApplicationKnowledge:
     most_regions: int
     ledger: Ledger
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def has_places(self) -> bool:
+        """Returns whether the file names sites of users."""
+        return "" not in self.users

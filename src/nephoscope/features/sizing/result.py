@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nephoscope.features.sizing import information, search, sentences
 from nephoscope.features.sizing.application import ApplicationSource
 from nephoscope.features.sizing.drawing import InputDraws, draw, values_alone
 from nephoscope.features.sizing.fleet import Fleet
-from nephoscope.features.sizing.knowledge import ApplicationKnowledge, Purchase, TypeKnowledge
+from nephoscope.features.sizing.knowledge import (
+    ApplicationKnowledge,
+    MissingQuantity,
+    Purchase,
+    TypeKnowledge,
+)
 from nephoscope.features.sizing.records import (
     MeasurementValue,
     SizeAnalysis,
@@ -118,15 +123,10 @@ def _possible(
     """Returns the plans by their cost of the values alone, and those that lack a value."""
     known = state.known
     possible: list[tuple[float, RegionPlan, dict[str, int]]] = []
-    lacking: dict[tuple[str, Purchase], UnknownDeployment] = {}
+    plans = list(search.plans(known))
+    lacking = _lacking(known, {(plan.kind.name, plan.purchase) for plan in plans})
     hopeless: list[RegionPlan] = []
-    for kind in known.types:
-        for purchase in known.purchases:
-            if gaps := kind.gaps_of(purchase):
-                lacking[kind.name, purchase] = UnknownDeployment(
-                    kind.name, purchase, gaps[0].reason, gaps[0].missing, None, _ids(known, kind)
-                )
-    for plan in search.plans(known):
+    for plan in plans:
         kind = plan.kind
         try:
             least = state.least(plan) if kind.capacity is not None else None
@@ -146,15 +146,25 @@ def _possible(
             hopeless.append(plan)
     possible.sort(key=lambda entry: entry[0])
     notes = [sentences.hopeless(hopeless, known.objective_text)] if hopeless else []
-    if known.users.keys() != {""} and not known.round_trips:
-        reason = "the round trips between users and regions are not known"
-        lacking = {
-            key: UnknownDeployment(kind.name, key[1], reason, "round trips", None, ())
-            for kind in known.types
-            for key in [(kind.name, purchase) for purchase in known.purchases]
-        }
-        possible = []
     return possible, list(lacking.values()), notes
+
+
+def _lacking(
+    known: ApplicationKnowledge, planned: Collection[tuple[str, Purchase]]
+) -> dict[tuple[str, Purchase], UnknownDeployment]:
+    """Returns the types that lack a value, by type and purchase. planned: those that have plans."""
+    lacking = {}
+    for kind in known.types:
+        for purchase in known.purchases:
+            gaps = kind.gaps_of(purchase)
+            if not gaps and (kind.name, purchase) not in planned:
+                reason = f"no region with a price of {kind.name} has round trips from all users"
+                gaps = [MissingQuantity(sentences.ROUND_TRIPS, reason)]
+            if gaps:
+                lacking[kind.name, purchase] = UnknownDeployment(
+                    kind.name, purchase, gaps[0].reason, gaps[0].missing, None, _ids(known, kind)
+                )
+    return lacking
 
 
 def _sized(
@@ -241,7 +251,7 @@ def _of_unknown(
     for each in unknown:
         kind, quantity = kinds[each.type], each.missing
         costs = source.file.measurement_costs
-        name = quantity if quantity.startswith("the ") else f"the {quantity} of {each.type}"
+        name = sentences.named(each)
         price = 0.0
         if "capacity" in quantity or "spread" in quantity:
             word = "spread" if "spread" in quantity else "capacity"

@@ -72,7 +72,7 @@ def plans(known: ApplicationKnowledge) -> Iterator[RegionPlan]:
 def _served(
     known: ApplicationKnowledge, regions: Sequence[str]
 ) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
-    if not known.round_trips:
+    if not known.has_places:
         return ((regions[0], tuple(known.users)),) if len(regions) == 1 else None
     by_region: dict[str, list[str]] = {region: [] for region in regions}
     for site, share in known.users.items():

@@ -14,6 +14,7 @@ from nephoscope.features.sizing.records import (
 from nephoscope.features.sizing.search import MOST_INSTANCES, RegionPlan
 from nephoscope.report import wording
 
+ROUND_TRIPS = "round trips"
 _FEW = 0.10
 """Below this share a probability has one digit after the point, where it needs it."""
 
@@ -64,8 +65,15 @@ def recommendation(analysis: SizeAnalysis) -> str:
 
 def is_of(measurement: MeasurementValue, unknown: UnknownDeployment) -> bool:
     """Returns whether a measurement is that of what a deployment lacks."""
-    missing = unknown.missing
-    return measurement.name in (missing, f"the {missing} of {unknown.type}")
+    return measurement.name == named(unknown)
+
+
+def named(unknown: UnknownDeployment) -> str:
+    """Returns the name of the quantity that a deployment lacks."""
+    if unknown.missing == ROUND_TRIPS:
+        return f"the {ROUND_TRIPS} to a region of {unknown.type}"
+    is_name = unknown.missing.startswith("the ")
+    return unknown.missing if is_name else f"the {unknown.missing} of {unknown.type}"
 
 
 def _price(measurement: MeasurementValue, currency: str) -> str:
