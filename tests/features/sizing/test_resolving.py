@@ -19,6 +19,7 @@ from nephoscope.features.market import prediction
 from nephoscope.features.market.prediction_records import PredictedType, TypePrediction
 from nephoscope.features.simulation import measured_latency
 from nephoscope.features.sizing.records import SizeAnalysis, SizingInput
+from nephoscope.stats.statistics.values import Refused
 from nephoscope.store import StoredRun
 
 
@@ -63,6 +64,13 @@ def test_a_document_of_capacity_names_its_runs_and_objective(tmp_path: Path) -> 
     )
 
 
+def test_a_search_without_a_bound_leaves_the_capacity_to_measure(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('{"capacity_per_s": null, "objective": "p95 < 20 ms"}')
+    analysis = answer(tmp_path, shop(types=one(capacity_per_s=None, capacity_file="c.json")))
+    assert "the capacity of a/one is not known: c.json does not bound it" in analysis.sentence
+    assert "Measure the capacity of a/one first" in analysis.recommended_measurement
+
+
 class _Run:
     """A stored run whose server answers in 10 ms up to 500 requests per second, then in 90 ms."""
 
@@ -90,7 +98,7 @@ def test_trials_of_stored_runs_give_the_capacity(monkeypatch: pytest.MonkeyPatch
     assert capacity.high is not None
     assert capacity.low < 500 < capacity.high
     assert 480 < capacity.value < 510
-    with pytest.raises(UsageError, match="do not bound the rate"):
+    with pytest.raises(Refused, match="do not bound the rate"):
         capacity_of_runs([run], LatencyObjective.of("p99 < 95ms"))
     with pytest.raises(UsageError, match="no trial was sent at a set rate"):
         capacity_of_runs([_Run([])], LatencyObjective.of("p99 < 95ms"))  # type: ignore[list-item]

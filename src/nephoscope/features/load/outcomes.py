@@ -12,6 +12,7 @@ from nephoscope.features.load.capacity_search import RateRange, estimate
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.load.records import TrialOutcome
 from nephoscope.results.names import UNANSWERED
+from nephoscope.stats.statistics.values import Refused
 from nephoscope.store import StoredRun, counts
 
 NO_RESPONSE = "no_valid_response"
@@ -46,7 +47,7 @@ def capacity_of_runs(
 ) -> Estimate:
     """Returns the capacity under an objective from the trials of stored runs.
 
-    Raises UsageError where they do not bound it.
+    Raises UsageError where there are none at a set rate, and Refused where they do not bound it.
     """
     outcomes = [outcome for run in runs for outcome in outcomes_of(run, objective)]
     names = ", ".join(run.id for run in runs)
@@ -59,10 +60,7 @@ def capacity_of_runs(
     among = RateRange(min(rates) / _BEYOND, max(rates) * _BEYOND)
     capacity = estimate(outcomes, among, confidence)
     if capacity.reaches_low_end or capacity.reaches_high_end:
-        raise UsageError(
-            f"{names}: the trials do not bound the rate up to which {objective} holds.",
-            "Measure the capacity under this objective.",
-        )
+        raise Refused(f"the trials of {names} do not bound the rate up to which {objective} holds")
     return Estimate(
         capacity.rate_per_s,
         capacity.low,

@@ -9,7 +9,8 @@ from nephoscope.features.cost.quantities import Quantity
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.load.outcomes import capacity_of_runs
 from nephoscope.features.sizing.application import ApplicationSource, SizeType
-from nephoscope.features.sizing.knowledge import Ledger, MeasuredCapacity
+from nephoscope.features.sizing.knowledge import Ledger, MeasuredCapacity, MissingQuantity
+from nephoscope.stats.statistics.values import Refused
 from nephoscope.store import Store
 
 LEAST_VALUES = 3
@@ -18,8 +19,11 @@ LEAST_VALUES = 3
 
 def known_capacity(
     name: str, kind: SizeType, source: ApplicationSource, ledger: Ledger
-) -> MeasuredCapacity | None:
-    """Returns the capacity that the file names; None without one. Raises UsageError."""
+) -> MeasuredCapacity | MissingQuantity | None:
+    """Returns the capacity that the file names, or why its source bounds none; None without one.
+
+    Raises UsageError for what cannot be read.
+    """
     if kind.capacity_per_s is not None:
         return _stated_capacity(name, kind, kind.capacity_per_s, source, ledger)
     if kind.capacity_file is not None:
@@ -47,10 +51,12 @@ def _stated_capacity(
 
 def _capacity_of_file(
     name: str, kind: SizeType, source: ApplicationSource, ledger: Ledger
-) -> MeasuredCapacity:
+) -> MeasuredCapacity | MissingQuantity:
     file = source.folder / str(kind.capacity_file)
     with hiding_content_elsewhere(file, source.folder, "result of `nephoscope capacity`"):
         document = capacity_document(file)
+        if isinstance(document, dict) and document.get("capacity_per_s", "") is None:
+            return _unbounded(name, f"{kind.capacity_file} does not bound it")
         estimate = capacity_in(document, file)
         text, runs = document.get("objective"), document.get("runs")
         if not isinstance(text, str):
@@ -65,12 +71,22 @@ def _capacity_of_file(
 
 def _capacity_of_runs(
     name: str, kind: SizeType, source: ApplicationSource, ledger: Ledger
-) -> MeasuredCapacity:
+) -> MeasuredCapacity | MissingQuantity:
     """Returns the capacity under the application's objective, whatever was searched for."""
     store = Store(source.store)
     runs = [store.open(run) for run in kind.capacity_runs]
     objective = LatencyObjective.of(source.file.objective)
-    estimate = capacity_of_runs(runs, objective)
+    try:
+        estimate = capacity_of_runs(runs, objective)
+    except Refused as why:
+        return _unbounded(name, str(why))
+    except UsageError as error:
+        where = source.at("types", name, "capacity_runs")
+        raise UsageError(f"{where}: {error.message}", error.hint) from None
     origin = f"runs {', '.join(run.id for run in runs)}, for {objective}"
     entry = ledger.add(f"capacity of {name}", estimate, "measured", origin)
     return MeasuredCapacity(entry, objective, kind.machines)
+
+
+def _unbounded(name: str, why: str) -> MissingQuantity:
+    return MissingQuantity("capacity", f"the capacity of {name} is not known: {why}")

@@ -140,7 +140,12 @@ def _type_knowledge(
     name: str, kind: SizeType, source: ApplicationSource, ledger: Ledger
 ) -> TypeKnowledge:
     """Returns what the file itself states of a type's capacity and spread."""
-    known = TypeKnowledge(name, kind.workers, known_capacity(name, kind, source, ledger))
+    known = TypeKnowledge(name, kind.workers)
+    capacity = known_capacity(name, kind, source, ledger)
+    if isinstance(capacity, MissingQuantity):
+        known.gaps.append(capacity)
+    else:
+        known.capacity = capacity
     values: tuple[float, ...] = ()
     if kind.capacity_per_s is not None:
         values = kind.capacity_per_s.values

@@ -84,7 +84,8 @@ def add_market_types(
     known = _Rates(catalogue, work, catalogue.values([work.metric])[work.metric], index)
     if file.market is not None:
         types += _selected(known, file.market, types, prices, list(file.regions), source)
-    without = [kind for kind in types if kind.capacity is None]
+    # What was measured and bounds nothing is measured again, and not guessed.
+    without = [kind for kind in types if kind.capacity is None and not kind.gaps]
     proportion = _proportion(known, types, file.transfer)
     for kind in without:
         if isinstance(proportion, str):
