@@ -158,6 +158,23 @@ def test_a_type_without_a_rate_gets_a_prediction_or_the_reason(
             assert "is not predicted: it is too far away" in analysis.unknown[0].reason
 
 
+def test_a_spread_may_be_that_of_machines_with_the_same_cpu_model(tmp_path: Path) -> None:
+    rates = {f"a/{n}": 100 + n for n in range(7)} | {"a/one": 107, "b/z": 900}
+    machines = [
+        server(name, {"cpu-single": rate}, cpu_model="Model 1") for name, rate in rates.items()
+    ]
+    catalogue_of(
+        tmp_path / "store", [*machines, server("a/rare", {"cpu-single": 9}, cpu_model="2")]
+    )
+    types = {**one(spread=None), "a/rare": {"capacity_per_s": 400, "price_per_h": 0.05}}
+    analysis = answer(tmp_path, shop(types=types, spread_work="cpu-single"))
+    entry = named(analysis, "spread of a/one")
+    # 1.4826 median absolute deviations of 100 to 107 (2) over their median, corrected for n = 8.
+    assert entry.estimate.value == pytest.approx(1.4826 * 2 / 103.5, rel=0.3)
+    assert "8 machines with Model 1" in entry.source
+    assert "fewer than 6 imported machines" in analysis.unknown[0].reason
+
+
 def test_a_promise_is_no_measurement(tmp_path: Path) -> None:
     analysis = answer(tmp_path, shop(availability="99.9%", sla="ec2-instance"))
     entry = named(analysis, "availability of instances of a/one")

@@ -233,6 +233,11 @@ class SizeFile(_Instances):
         description="Relative half-width of the 95 % interval with which the work's rates carry "
         "over to the application; not needed with three measured types.",
     )
+    spread_work: str | None = Field(
+        default=None,
+        description="Imported work, e.g. cpu-single, of which the spread behind a type's CPU model "
+        "counts where no spread is stated.",
+    )
     rtt_run: str | None = Field(
         default=None,
         description="Stored run of net.rtt whose targets have the names of sites and regions.",

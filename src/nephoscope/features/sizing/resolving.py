@@ -19,6 +19,7 @@ from nephoscope.features.simulation import measured_latency
 from nephoscope.features.sizing import drawing
 from nephoscope.features.sizing.application import ApplicationSource, SizeType
 from nephoscope.features.sizing.capacities import LEAST_VALUES, known_capacity
+from nephoscope.features.sizing.imported_spreads import add_imported_spreads
 from nephoscope.features.sizing.knowledge import (
     ApplicationKnowledge,
     InstanceSpread,
@@ -49,6 +50,7 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
     types = [_type_knowledge(name, kind, source, ledger) for name, kind in file.types.items()]
     prices = KnownPrices.of(file, source.folder, source.store)
     notes = [*prices.notes, *add_market_types(source, types, prices, ledger)]
+    notes += add_imported_spreads(source, types, ledger)
     for known in types:
         _complete(known, source, ledger)
         add_prices(known, file, prices, source.at, ledger)
@@ -202,7 +204,7 @@ def _complete(known: TypeKnowledge, source: ApplicationSource, ledger: Ledger) -
     if known.spread is None and file.spread is not None:
         entry = _spread_input(known.name, file.spread, source.at("spread"), ledger)
         known.spread = InstanceSpread(entry)
-    if known.spread is None:
+    if known.spread is None and not any(gap.missing == "spread" for gap in known.gaps):
         reason = f"how much instances of {known.name} differ is not known"
         known.gaps.append(MissingQuantity("spread", reason))
     if known.capacity is None and not any(gap.missing == "capacity" for gap in known.gaps):
