@@ -121,17 +121,19 @@ def keys_page(title: str, schema: Mapping[str, Any], top: str) -> str:
 
 
 def cost_pages() -> dict[str, str]:
-    """The reference pages of the files of `cost`, `tariff` and `utility`."""
+    """The reference pages of the files of `cost`, `tariff`, `utility` and `size`."""
     from nephoscope.features.cost.price_records import PriceBook
     from nephoscope.features.cost.work import WorkFile
     from nephoscope.features.pricing.offers import OfferFile
     from nephoscope.features.pricing.tariff import TariffFile
+    from nephoscope.features.sizing.application import SizeFile
 
     files: dict[str, tuple[str, Any]] = {
         "price-book": ("Price books", PriceBook),
         "work-options": ("Options of `cost work`", WorkFile),
         "tariff": ("Tariff files", TariffFile),
         "offers": ("Offers of `utility`", OfferFile),
+        "application": ("Applications of `size`", SizeFile),
     }
     return {
         f"{name}.md": keys_page(title, record.model_json_schema(), record.__name__)

@@ -33,6 +33,7 @@ from nephoscope.features.pricing.feature import PRICING
 from nephoscope.features.rank.feature import RANK, RANKING
 from nephoscope.features.scheduler.feature import SCHEDULER
 from nephoscope.features.simulation.feature import SIMULATION
+from nephoscope.features.sizing.feature import SIZING
 from nephoscope.features.sla.feature import SLA
 from nephoscope.features.studies.feature import STUDIES
 from nephoscope.features.traffic.feature import TRAFFIC
@@ -70,6 +71,7 @@ FEATURES: tuple[Feature, ...] = (
     COST,
     PRICING,
     MARKET,
+    SIZING,
     ADVISE,
     COMPARISON,
     RANK,

@@ -98,6 +98,7 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     (tmp_path / "options.yaml").write_text("options: {a: {price_per_h: 1, capacity_per_s: [1, 2]}}")
     (tmp_path / "tariff.yaml").write_text(TARIFF)
     (tmp_path / "offers.yaml").write_text(OFFERS)
+    (tmp_path / "app.yaml").write_text(APPLICATION)
     (tmp_path / "capture.pcap").write_bytes(pcap())
     make_tree(tmp_path / "types", many(54))
     import_tree(tmp_path / "types", tmp_path / "store")
@@ -116,6 +117,14 @@ parameters:
   rate:
     {half: 1, good: 2, weight: 1, provider: {kind: throughput, levels: [0, 3]}}
 offers: {a: {price: 1, values: {rate: [1, 2]}}}
+"""
+APPLICATION = """\
+demand: {rate_per_s: {value: 900, low: 850, high: 950}}
+objective: p99 < 50ms
+regions: {eu: {}}
+types:
+  a: {capacity_per_s: 400, spread: 3%, price_per_h: {value: 0.1, low: 0.09, high: 0.11}}
+  b: {capacity_per_s: 400, price_per_h: 0.08}
 """
 
 HERE = ["--target", "victim=local", "--target", "aggressor=local"]
@@ -173,6 +182,7 @@ CASES = [
     ("predict", "", ["--work", "redis"]),
     ("tariff", "", ["tariff.yaml"]),
     ("utility", "", ["offers.yaml"]),
+    ("size", "", ["app.yaml"]),
     ("compare", "", ["RUN"]),
     ("rank", "", ["RUN"]),
     ("history", "", ["null_ns"]),

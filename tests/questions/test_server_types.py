@@ -49,3 +49,48 @@ def test_what_do_i_need_to_ask_that(ask: Asking) -> None:
     """Which VM is cheapest, before I have imported anything?"""
     answer = ask("nephoscope market --work redis", code=2)
     answer.says(r"No server types were imported\. Clone SpareCores/sc-inspector-data")
+
+
+SHOP = """\
+application: shop
+demand: {rate_per_s: 9000}
+objective: p99 < 50ms
+users: {dublin: 70%, bonn: 30%}
+regions:
+  eu: {rtt_ms: {dublin: 4, bonn: 12}}
+  us: {rtt_ms: {dublin: 90, bonn: 95}}
+spread: {value: 3%, low: 2%, high: 4%}
+prices: [prices.csv]
+types:
+  alpha/wide: {capacity_per_s: {value: 800, low: 780, high: 820}}
+  beta/fast: {capacity_per_s: {value: 700, low: 690, high: 710}}
+"""
+
+
+def test_how_many_of_which_type_do_i_rent(ask: Asking) -> None:
+    """9,000 requests a second, p99 below 50 ms for users in Dublin and Bonn: what do I rent?"""
+    ask.write("prices.csv", PRICES)
+    ask.write("shop.yaml", SHOP)
+    answer = ask("nephoscope size shop.yaml -o shop.html")
+    # An instance of beta/fast serves 792 a second, of which p99 < 50 ms leaves 700 (M/M/1): 13 get
+    # 692 each, which do at 4 ms and not at 12 ms, and 14 get 643. A slow type needs one more.
+    size = answer.says(r"(\d+) beta/fast in eu: ([0-9,.]+) USD a month; misses p99 < 50ms")
+    count = int(size.group(1))
+    assert 14 <= count <= 15
+    assert size.group(2) == f"{730 * 0.10 * count:,.2f}"
+    answer.says(r"\d+ alpha/wide in eu")
+    answer.never_says(r"\d+ beta/fast in us")
+    answer.says("Up to 2,000 instances in a region do not keep p99 < 50ms with beta/fast in us")
+    answer.says(r"shop\.yaml:12:")
+    page = (ask.folder / "shop.html").read_text()
+    assert '<a href="#input-1">' in page
+    assert 'id="input-1"' in page
+
+
+def test_what_do_i_measure_before_i_rent(ask: Asking) -> None:
+    """I know one capacity, but not how much instances differ: what do I measure first?"""
+    ask.write("prices.csv", PRICES)
+    ask.write("shop.yaml", SHOP.replace("spread: {value: 3%, low: 2%, high: 4%}\n", ""))
+    answer = ask("nephoscope size shop.yaml", code=5)
+    answer.says("The data are too thin to recommend a deployment: how much instances of beta/fast")
+    answer.says(r"Measure the spread of beta/fast first \(about 0\.900 USD\)")

@@ -9,7 +9,8 @@ import pytest
 
 import nephoscope
 from nephoscope.core.model import Estimate
-from nephoscope.report.blocks import Strip
+from nephoscope.report import html_output, markdown_output, terminal_output
+from nephoscope.report.blocks import Linked, Section, Strip
 from nephoscope.report.columns import (
     cell,
     count,
@@ -124,3 +125,21 @@ def test_every_table_is_built_by_columns() -> None:
         and path != _SOURCES / "report" / "columns.py"
     ]
     assert built == []
+
+
+def test_cells_link_to_each_other_in_every_form() -> None:
+    rows = [("cost", "7 <USD>"), ("rate", "9")]
+    shown = table(
+        rows,
+        text("figure", lambda row: Linked(row[1], id=f"input-{row[0]}")),
+        text("from", lambda row: Linked(links=(("1", f"input-{row[0]}"), ("2", "x")))),
+    )
+    section = Section("links", "Links", (shown,))
+    page = html_output.render("t", "s", [section])
+    assert '<th scope="row" id="input-cost">7 &lt;USD&gt;' in page
+    assert '<a href="#input-cost">1</a>, <a href="#x">2</a>' in page
+    markdown = markdown_output.render("t", [section])
+    assert '<a id="input-cost"></a>7 ' in markdown
+    assert "[1](#input-cost), [2](#x)" in markdown
+    terminal = terminal_output.render("t", [section], colour=False, width=80)
+    assert "1, 2" in terminal

@@ -23,12 +23,12 @@ from collections.abc import Sequence
 EXIT_CODES = {
     0: "Success.",
     1: "A check failed: `compare --fail-on` found such a metric, `lab check` a deviation, `verify` "
-    "damage.",
+    "damage, `size` no deployment that keeps the objective.",
     2: "The command or one of the user's files is wrong; nothing was measured.",
     3: "A run failed, no trial was valid, a target was lost, or the store cannot be used.",
     4: "The environment lacks something; the message has the command that installs it.",
     5: "A check could not be made: `history --check` has a series whose newest runs are too few to "
-    "test, and no regression.",
+    "test, and no regression; `size` has data too thin for a deployment.",
     130: "Interrupted; the completed trials are kept, and the same command resumes the run.",
 }
 """Exit code -> meaning, of all commands."""

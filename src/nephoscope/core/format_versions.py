@@ -117,7 +117,7 @@ DOCUMENT = FormatVersion(
 CAPACITY = FormatVersion(
     "capacity",
     "measured capacity",
-    "`capacity_file` of `cost work`",
+    "`capacity_file` of `cost work` and `size`",
     "`schema_version`",
     version=DOCUMENT.version,
 )
@@ -186,6 +186,9 @@ PRICE_BOOK = FormatVersion(
 WORK_OPTIONS = FormatVersion("work-options", "list of options", "file of `cost work`", "`version`")
 OFFERS = FormatVersion("offers", "list of offers", "file of `utility`", "`version`")
 TARIFF = FormatVersion("tariff", "tariff", "file of `tariff`", "`version`")
+APPLICATION = FormatVersion(
+    "application", "description of an application", "file of `size`", "`version`"
+)
 CONTRACT = FormatVersion("contract", "contract", "file of `sla`", "`sla`")
 
 FORMATS: Sequence[FormatVersion] = (
@@ -214,6 +217,7 @@ FORMATS: Sequence[FormatVersion] = (
     WORK_OPTIONS,
     OFFERS,
     TARIFF,
+    APPLICATION,
     CONTRACT,
 )
 """Every format: first what the program stores, then what people write and the program reads."""

@@ -5,7 +5,7 @@ Section
 ├── Sentence   a paragraph; `lead` for the one that a hurried reader reads
 ├── Items      a list; each item may carry a tone (severity), evidence and a next step
 ├── Tiles      a few figures that stand out
-├── Table      rows of text; a cell may be a Strip of values in order of time
+├── Table      rows of text; a cell may be a Strip of values in order of time, or Linked to others
 └── Chart      a figure with the table of its data behind it
 """
 
@@ -92,7 +92,22 @@ class Strip:
     band: float = 0.1
 
 
-Cell = str | Strip
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Text of a table's cell with links to other cells of the page, or that they lead to.
+
+    links: text and id of each. id: of this cell, a plain word; unique in the report.
+    """
+
+    text: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    id: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.text, ", ".join(text for text, _ in self.links))))
+
+
+Cell = str | Strip | Linked
 
 
 @dataclass(frozen=True, slots=True)

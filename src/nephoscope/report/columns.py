@@ -14,7 +14,7 @@ from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.printable import printable
 from nephoscope.report import wording
-from nephoscope.report.blocks import Cell, Column, Strip, Table
+from nephoscope.report.blocks import Cell, Column, Linked, Strip, Table
 
 Record = TypeVar("Record")
 
@@ -27,7 +27,7 @@ def cell(value: object, unit: str = "", digits: int = 3, missing: str = MISSING)
     match value:
         case None:
             return missing
-        case Strip():
+        case Strip() | Linked():
             return value
         case Estimate():
             return wording.value_text(value)
@@ -80,7 +80,7 @@ def text(
 
     def show(record: Record) -> Cell:
         content = cell(value(record), missing=missing)
-        return content if isinstance(content, Strip) else wording.clean(content)
+        return wording.clean(content) if isinstance(content, str) else content
 
     return Column(title, show, False, roomy, width)
 

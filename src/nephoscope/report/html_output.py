@@ -22,7 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nephoscope.report import sparklines, wording
-from nephoscope.report.blocks import Chart, Section
+from nephoscope.report.blocks import Chart, Linked, Section, Strip
 
 PLOTLY = "plotly-cartesian-4.1.1.min.js.gz"
 """The drawing library (static/README.md)."""
@@ -98,5 +98,6 @@ def _environment() -> Environment:
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.filters["aligned"] = wording.aligned
     environment.filters["points"] = sparklines.as_svg_points
-    environment.tests["strip"] = lambda cell: not isinstance(cell, str)
+    environment.tests["strip"] = lambda cell: isinstance(cell, Strip)
+    environment.tests["linked"] = lambda cell: isinstance(cell, Linked)
     return environment

@@ -13,6 +13,7 @@ from nephoscope.report.blocks import (
     Chart,
     Heading,
     Items,
+    Linked,
     Section,
     Sentence,
     Strip,
@@ -79,6 +80,10 @@ def _items(block: Items) -> str:
 def _cell(cell: Cell) -> str:
     if isinstance(cell, Strip):
         return sparklines.as_text(cell)
+    if isinstance(cell, Linked):
+        anchor = f'<a id="{html.escape(cell.id)}"></a>' if cell.id else ""
+        links = ", ".join(f"[{escape(text)}](#{target})" for text, target in cell.links)
+        return " ".join(filter(None, (anchor + escape(cell.text), links)))
     text = cell.lstrip(" ")
     return "&nbsp;" * (len(cell) - len(text)) + escape(text)
 

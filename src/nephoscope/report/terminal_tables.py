@@ -60,7 +60,7 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def _text(cell: Cell) -> Text:
-    return Text(sparklines.as_text(cell) if isinstance(cell, Strip) else cell)
+    return Text(sparklines.as_text(cell) if isinstance(cell, Strip) else str(cell))
 
 
 def _widths(table: Table, columns: Sequence[int], width: int) -> list[int] | None:

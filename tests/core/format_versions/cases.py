@@ -43,6 +43,7 @@ DOWN_CONVERTED = frozenset(
         "work-options",
         "offers",
         "tariff",
+        "application",
         "contract",
     }
 )
@@ -325,6 +326,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "unit: GB\ntiers: [{price_per_gb: 1}]\nclasses: {a: {contracted_mbit_per_s: 9, "
         "throughput_mbit_per_s: [5, 6], gb_per_month: 1}}\n",
         "tariff FILE",
+    ),
+    "application": (
+        "demand: {rate_per_s: 900}\nobjective: p99 < 50ms\nregions: {eu: {}}\n"
+        "types: {a: {capacity_per_s: 400, spread: 3%, price_per_h: 0.1}}\n",
+        "size FILE",
     ),
     "contract": (
         "name: web\ntitle: A web service\nsource: tests\n"

@@ -164,6 +164,7 @@ def test_records_of_files_have_the_versions_of_the_table() -> None:
         "Study": format_versions.STUDY,
         "OfferFile": format_versions.OFFERS,
         "TariffFile": format_versions.TARIFF,
+        "SizeFile": format_versions.APPLICATION,
         "WorkFile": format_versions.WORK_OPTIONS,
         "PriceBook": format_versions.PRICE_BOOK,
     }

@@ -18,6 +18,16 @@ PLAN = "name: x\nbenchmarks: [{benchmark: 'null'}]\n"
 NAMING = {
     "census": (["cost", "work"], HEAD + ", capacity_per_s: 100, census: @}\n"),
     "capacity": (["cost", "work"], HEAD + ", capacity_file: @}\n"),
+    "application": (
+        ["size"],
+        "demand: {rate_per_s: 9}\nobjective: p99 < 50ms\nregions: {eu: {}}\n"
+        "types: {a: {capacity_file: @, spread: 3%, price_per_h: 1}}\n",
+    ),
+    "price list": (
+        ["size"],
+        "demand: {rate_per_s: 9}\nobjective: p99 < 50ms\nregions: {eu: {}}\n"
+        "types: {a: {capacity_per_s: 5, spread: 3%}}\nprices: ['@']\n",
+    ),
     "include": (["run", "--dry-run"], PLAN + "include: ['@']\n"),
     "lab": (["run", "--dry-run"], PLAN + "lab: '@'\n"),
     "latency": (

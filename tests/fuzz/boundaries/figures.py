@@ -13,6 +13,7 @@ from nephoscope.features.cost import focus, price_book, work
 from nephoscope.features.pricing import tariff, utility
 from nephoscope.features.pricing.offers import OfferFile
 from nephoscope.features.rank import figures_file
+from nephoscope.features.sizing import application, resolving
 from nephoscope.features.studies import catalogue
 from nephoscope.store import Store
 from nephoscope.store.imports import import_files, tool_reports
@@ -156,6 +157,31 @@ offers:
 """
 
 
+_APPLICATION = b"""\
+application: shop
+demand: {rate_per_s: {value: 900, low: 850, high: 950}}
+objective: p99 < 50ms
+availability: 99.9%
+users: {dublin: 60%, bonn: 40%}
+regions:
+  eu: {rtt_ms: {dublin: 3, bonn: {value: 9, low: 8, high: 10}}}
+  us: {rtt_ms: {dublin: 30, bonn: 31}}
+types:
+  a: {capacity_per_s: [400, 420, 380, 410], price_per_h: 0.1, sla: ec2-instance}
+  b:
+    capacity_per_s: {value: 900, low: 500, high: 1500}
+    capacity_objective: p95 < 20ms
+    workers: 2
+    spread: {value: 4%, low: 3%, high: 6%}
+    instance_availability: 99.5%
+    regional_price_per_h: {us: 0.2}
+"""
+
+
+def _size(file: Path) -> object:
+    return resolving.resolved(application.load(file, file.parent / "store"))
+
+
 def _work(file: Path) -> object:
     return work.read(file, price_book.load(None))
 
@@ -187,6 +213,7 @@ BOUNDARIES = (
     Boundary("options", lambda: (_OPTIONS,), in_file(_work), YAML),
     Boundary("tariff", lambda: (_TARIFF,), in_file(tariff.read), YAML),
     Boundary("offers", lambda: (_OFFERS,), in_file(_utility), YAML),
+    Boundary("application", lambda: (_APPLICATION,), in_file(_size), YAML),
     Boundary(
         "ranking",
         lambda: (_FIGURES,),

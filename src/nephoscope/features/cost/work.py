@@ -9,24 +9,24 @@ that leave the provider are paid per unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date as Date  # noqa: N812
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from nephoscope.core.errors import UsageError
-from nephoscope.core.format_versions import CAPACITY
 from nephoscope.core.model import Estimate
-from nephoscope.core.reading import jsontext, recordfile, textfile
+from nephoscope.core.reading import recordfile
 from nephoscope.core.reading.fields import Count, Part, Record
 from nephoscope.core.reading.named_files import hiding_content_elsewhere
 from nephoscope.features.census.analysis import draw_mix
 from nephoscope.features.census.result import of_files
 from nephoscope.features.cost import price_records
+from nephoscope.features.cost.capacity_documents import capacity_document, capacity_in
 from nephoscope.features.cost.mix import of_census
 from nephoscope.features.cost.price_records import Currency, Egress, PriceBook, Purchase
 from nephoscope.features.cost.quantities import NotNegative, Positive, Quantity
@@ -168,7 +168,7 @@ def _settings(
     if option.offer is not None:
         settings["date of the price"] = str(book.offer(option.offer, day).date)
     if option.capacity_file is not None:
-        document = _capacity_document(folder / option.capacity_file)
+        document = capacity_document(folder / option.capacity_file)
         for name in ("objective", "connections", "nephoscope"):
             if isinstance(value := document.get(name), str | int):
                 settings[f"{name} of the capacity" if name != "nephoscope" else name] = str(value)
@@ -217,37 +217,7 @@ def _capacity(option: WorkOption, folder: Path) -> Estimate:
         return option.capacity_per_s.estimate("per_s")
     file = folder / str(option.capacity_file)
     with hiding_content_elsewhere(file, folder, "result of `nephoscope capacity`"):
-        return _stated_capacity(_capacity_document(file), file)
-
-
-def _capacity_document(file: Path) -> Any:
-    """Returns a document of `nephoscope capacity --json`. Raises UsageError for no JSON."""
-    try:
-        return jsontext.parse(textfile.read(file, "result of `nephoscope capacity`", UsageError))
-    except ValueError as error:
-        raise UsageError(f"{file}: this is no JSON: {error}.", "Use `capacity --json`.") from None
-
-
-def _stated_capacity(document: Any, file: Path) -> Estimate:
-    """The estimate in a document of `nephoscope capacity --json`."""
-    version = document.get("schema_version") if isinstance(document, dict) else None
-    if CAPACITY.is_later(version):
-        raise UsageError(*CAPACITY.refusal(file, version))
-    stated = document.get("capacity_per_s") if isinstance(document, dict) else None
-    if not isinstance(stated, Mapping):
-        raise UsageError(
-            f"{file}: it states no capacity.", "Use the output of `nephoscope capacity --json`."
-        )
-    keys = ("value", "low", "high", "confidence", "n")
-    numbers = {key: stated[key] for key in keys if stated.get(key) is not None}
-    if ("low" in numbers) != ("high" in numbers):
-        numbers = {key: numbers[key] for key in numbers if key not in ("low", "high")}
-    try:
-        return Quantity.model_validate(numbers).estimate("per_s")
-    except ValidationError:
-        raise UsageError(
-            f"{file}: capacity_per_s is no estimate above zero.", "Measure the capacity again."
-        ) from None
+        return capacity_in(capacity_document(file), file)
 
 
 def _models(option: WorkOption, folder: Path) -> tuple[list[float], list[Estimate]]:

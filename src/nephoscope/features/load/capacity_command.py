@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Mapping
@@ -17,7 +16,6 @@ from nephoscope.core.errors import Interrupted, RunFailed, TargetError, UsageErr
 from nephoscope.features.load.options import RequestOptions, params_of
 
 if TYPE_CHECKING:
-    from nephoscope.core.model import Sample, TrialRecord
     from nephoscope.features.load.capacity import (
         CapacityStage,
         Costs,
@@ -42,10 +40,6 @@ _LEAST_TIMEOUT_S = 1.0
 """In the search, a request that takes so many times the objective's limit is given up: it missed
 the limit, and the budget does not wait for it."""
 _CONFIDENCE = 0.95
-NO_RESPONSE = "no_valid_response"
-"""Name of the failure of a trial whose server never answered as it should."""
-LATE_SENDER = "late_sends"
-"""Code of the reason for which a trial is invalid whose generator was behind its schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +149,11 @@ class _Server:
     def measure(self, plan: StagePlan) -> CapacityStage:
         """See `nephoscope.features.load.capacity.Measure`."""
         from nephoscope.features.load.capacity import CapacityStage
-        from nephoscope.features.load.records import TrialOutcome
+        from nephoscope.features.load.outcomes import outcomes_of
 
         rates = sorted({float(f"{rate:.4g}") for rate in plan.rates_per_s})
         run, failure = self._executed(plan.rounds, plan.trial_s, plan.limit_s, rates)
-        outcomes = []
-        for record, samples in _trials(run):
-            latency_ns = self.objective.latency_of(samples)
-            met = self.objective.met_by(samples)
-            known_ns = latency_ns if math.isfinite(latency_ns) else None
-            is_late = record.cause == LATE_SENDER
-            rate = float(record.factors["rate_per_s"])
-            outcomes.append(TrialOutcome(rate, met, known_ns, is_late))
+        outcomes = outcomes_of(run, self.objective)
         excluded = max(0, plan.rounds * len(rates) - len(outcomes))
         return CapacityStage(outcomes, excluded, failure, _spent_s(run))
 
@@ -221,33 +208,6 @@ def _out_of_time(limit_s: float) -> RunFailed:
 def _spent_s(run: StoredRun) -> list[float]:
     """Seconds that each trial of a run took, in their order."""
     return [record.spent_s for record in sorted(run.records(), key=lambda trial: trial.position)]
-
-
-def _trials(run: StoredRun) -> list[tuple[TrialRecord, list[Sample]]]:
-    """Each trial that has an outcome, with its samples; without where the server never answered.
-
-    A trial whose only fault is a late sender has one: see `TrialOutcome`.
-    """
-    import json
-
-    from nephoscope.core.model import Sample
-    from nephoscope.results.names import UNANSWERED
-    from nephoscope.store import counts
-
-    names = ("metric", "value", "count", "factors")
-    trials: list[tuple[TrialRecord, list[Sample]]] = []
-    for record, table in run.tables():
-        if record.failure_name == NO_RESPONSE:
-            trials.append((record, []))
-        elif counts(record) or set(record.reason_codes) == {LATE_SENDER}:
-            rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
-            samples = [
-                Sample(metric, value, count, factors=json.loads(factors))
-                for metric, value, count, factors in rows
-                if metric in ("latency_ns", UNANSWERED["latency_ns"], "errors_count")
-            ]
-            trials.append((record, samples))
-    return trials
 
 
 def _result(

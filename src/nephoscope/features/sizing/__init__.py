@@ -1,0 +1,1 @@
+"""Deployments that keep an objective of response time, the cheapest first."""

@@ -1,0 +1,11 @@
+"""Which type, how many, where, for how much."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature
+
+SIZING = Feature(
+    "sizing",
+    needs=("census", "cost", "load", "market", "simulation", "sla"),
+    commands=(".features.sizing.command:size",),
+)
