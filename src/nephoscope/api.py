@@ -16,7 +16,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import pyarrow as pa
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import RunResult, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.features.comparison.stored import of_stored_runs
 from nephoscope.report import html_output, report_files

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
@@ -34,6 +34,7 @@ from nephoscope.catalog.meaning import (
 from nephoscope.core import plugins
 from nephoscope.core.errors import Lacking, UnknownName
 from nephoscope.core.model import Better, Shape
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

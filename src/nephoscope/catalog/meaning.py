@@ -7,9 +7,11 @@ reads these attributes, and no list of their names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
+
+from nephoscope.core.records import dataclass
 
 
 class Resource(StrEnum):

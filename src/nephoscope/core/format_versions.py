@@ -7,8 +7,9 @@ reads a format asks here whether it can. docs/explanation/store-format.md has th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from nephoscope.core.records import dataclass
 
 REFUSED, REBUILT = "refused", "rebuilt"
 """What happens to a later version: one sentence, or the file is derived and is made again."""

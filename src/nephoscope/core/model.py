@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 
 PartType = TypeVar("PartType")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.naming import as_number, common_factors, level_text
+from nephoscope.core.records import dataclass
 
 _INDENT = "  "
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from nephoscope.core.errors import Lacking, NephoscopeError, UnknownName, UsageError
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

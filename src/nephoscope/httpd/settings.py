@@ -8,11 +8,11 @@ import re
 import secrets
 import ssl
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import Store
 
 TOKEN_VARIABLE = "NEPHOSCOPE_SERVE_TOKEN"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 Say = Callable[[str], None]
 """Takes one line of progress."""

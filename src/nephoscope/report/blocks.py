@@ -12,9 +12,10 @@ Section
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
+from nephoscope.core.records import dataclass
 from nephoscope.report import wording
 
 Entry = TypeVar("Entry")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.report import palette, wording
 
 CDF_POINTS = 240

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from nephoscope.core.records import dataclass
 from nephoscope.report import figures, palette
 
 WORSE, GAIN = palette.COLOURS[1], palette.COLOURS[0]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, MetricResult, RunResult, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.report import selection, summary, wording
 from nephoscope.report.blocks import Item, Items, Section, Sentence
 from nephoscope.report.columns import estimate, number, table, text

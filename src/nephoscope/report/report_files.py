@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, make_dataclass
+from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core import documents
 from nephoscope.core.model import RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.report import files, first_screen, selection, terminal_output, wording
 from nephoscope.report.feature_sections import build_all
 from nephoscope.results import feature

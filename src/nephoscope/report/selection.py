@@ -6,12 +6,12 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from nephoscope.core.model import MetricResult, RunResult, factors_key
 from nephoscope.core.naming import as_number
+from nephoscope.core.records import dataclass
 from nephoscope.report import wording
 from nephoscope.results.machine_figures import MachineFigures
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.report import figures, palette
 from nephoscope.report.blocks import Chart, Table
 from nephoscope.report.columns import number, table, text

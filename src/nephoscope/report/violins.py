@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.report import figures, heat_maps, palette
 
 FEWEST = 6

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import median
 
 from nephoscope.core.model import TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.model import InvalidTrial, MetricResult, RunResult, factors_key
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nephoscope.core.model import Exclusions, MetricResult, TrialRecord, TrialStatus, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.measure.runs.schedule.alternatives import LOST
 from nephoscope.measure.runs.trials.failure_names import DEADLINE
 from nephoscope.results import lines, names

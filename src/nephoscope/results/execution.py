@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from nephoscope.core.model import TrialRecord, TrialStatus
+from nephoscope.core.records import dataclass
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 from nephoscope.store import RunManifest

@@ -7,13 +7,13 @@ imported when a run needs them, so that no command loads the code of another one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum, auto
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.core import plugins
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.results.run_data import RunData

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.model import Better, Estimate, LineKey, MetricResult
 from nephoscope.core.naming import line_name, plural
+from nephoscope.core.records import dataclass
 from nephoscope.results import names
 from nephoscope.results.precision import relative_half_width
 from nephoscope.stats import stopping

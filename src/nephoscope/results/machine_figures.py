@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate, Factors, LineKey, factors_key
 from nephoscope.core.naming import factors_text
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from nephoscope.core.model import LineKey, MetricResult, TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.results.exclusions import NONE, ExcludedTrials
 from nephoscope.store import RunManifest, StoredRun
 from nephoscope.store.query import TrialHistogram, TrialValue

@@ -7,13 +7,13 @@ between them beside what was asked for is a cause that nobody sees: it is named,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.catalog.adapters.frame import TOOL
 from nephoscope.core.model import TrialRecord
 from nephoscope.core.naming import clean, level_name
 from nephoscope.core.reading.printable import printable
+from nephoscope.core.records import dataclass
 from nephoscope.stats import facts
 from nephoscope.store import RunManifest, StoredRun
 

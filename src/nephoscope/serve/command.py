@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import command
 from nephoscope.cli.kit.options import DIRECTORY, FILE, Count, flag, option, repeated
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

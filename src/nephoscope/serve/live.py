@@ -12,7 +12,6 @@ import json
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from nephoscope.core.documents import to_json
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Shape, TrialRecord
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.httpd.responses import Refusal
 from nephoscope.results.counters import COUNTERS
 from nephoscope.store import RUNNING, StoredRun

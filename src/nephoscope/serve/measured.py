@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import factors_key, stated
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.httpd.responses import RenderedResponse
 from nephoscope.serve.answers import document, result_changed_ns, stored_result
 from nephoscope.store import Store, StoredRun

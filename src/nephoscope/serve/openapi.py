@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,6 +19,7 @@ from nephoscope.cli.kit.command import Document
 from nephoscope.cli.kit.documents import documents
 from nephoscope.cli.kit.named import Kind
 from nephoscope.core.model import TrialStatus
+from nephoscope.core.records import dataclass
 from nephoscope.serve import queries
 from nephoscope.store.listing import StoredRunRow
 

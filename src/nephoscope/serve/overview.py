@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from nephoscope.core.model import Finding, Severity, gravest_first
+from nephoscope.core.records import dataclass
 from nephoscope.serve.answers import result_changed_ns, stored_result
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
 from nephoscope.store.holder import INTERRUPTED, KILLED

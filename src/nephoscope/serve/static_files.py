@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from nephoscope.core.records import dataclass
 
 INDEX = "index.html"
 

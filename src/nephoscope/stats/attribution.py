@@ -8,7 +8,7 @@ this machine rise too. A counter that the machine hides is no evidence of anythi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from nephoscope.core import units
 from nephoscope.core.model import INTERNAL, Estimate
 from nephoscope.core.naming import as_number
+from nephoscope.core.records import dataclass
 from nephoscope.stats.compare import MARGIN
 from nephoscope.stats.statistics import means, ranks
 from nephoscope.stats.statistics.reach import range_of_differences, without_wide_interval

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate, MetricResult, Verdict, stated
+from nephoscope.core.records import dataclass
 from nephoscope.stats.shift_intervals import TOO_WIDE, Interval, allow_for_dependence, interval_of
 from nephoscope.stats.shift_scales import CENSORED, Scale, band_estimate, scale_of
 from nephoscope.stats.statistics import dependence, multiplicity, ranks, ratios

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats import compare
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, percent

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats import compare
 from nephoscope.stats.compare import MARGIN, TwoSampleComparison
 from nephoscope.stats.statistics import means, variation

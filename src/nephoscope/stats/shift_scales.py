@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.reach import NOT_ENOUGH
 from nephoscope.stats.statistics.values import Array, all_equal
 from nephoscope.stats.verdicts import NO_BAND, Band

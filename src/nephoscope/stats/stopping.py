@@ -8,12 +8,13 @@ interval that is computed misses less often than the one asked for (`level`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.estimates import median
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean

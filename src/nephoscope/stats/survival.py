@@ -9,11 +9,11 @@ log-rank test.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, finite
 
 LEAST_COMPARED = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from nephoscope.core import units
 from nephoscope.core.model import Estimate, Finding, MetricResult, PartType, part_of
 from nephoscope.core.naming import as_number, common_factors, line_name
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics import means
 from nephoscope.stats.statistics.reach import range_of_ratios, without_wide_interval
 

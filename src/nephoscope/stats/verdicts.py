@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from nephoscope.core.model import Better, Estimate, Verdict, VerdictWord
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Refused, percent
 
 Word = VerdictWord

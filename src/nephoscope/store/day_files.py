@@ -14,7 +14,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from urllib.parse import quote, unquote
 from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import DAY_FILE
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import journal, summary
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import (

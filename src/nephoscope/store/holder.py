@@ -13,12 +13,12 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from nephoscope.core.errors import StoreError
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store.files import opened, translating_os_errors
 from nephoscope.store.manifest import FAILED
 

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from sys import intern
 
@@ -23,6 +23,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import RUN_LIST
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store.files import write_atomically
 from nephoscope.store.journal import parsed_line, with_checksum
 from nephoscope.store.listing import StoredRunRow, row_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from nephoscope.core.records import dataclass
 from nephoscope.store.run import StoredRun
 
 

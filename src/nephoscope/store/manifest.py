@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import RUN
 from nephoscope.core.model import RECORDED
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 

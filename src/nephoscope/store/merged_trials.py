@@ -11,7 +11,6 @@ import json
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -24,6 +23,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialRecord
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import constant_columns, trialfile
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of, digest_of_file

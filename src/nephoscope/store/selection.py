@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.store.run import StoredRun
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,62}")

@@ -13,7 +13,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nephoscope.core import limits
@@ -21,6 +21,7 @@ from nephoscope.core.documents import to_json
 from nephoscope.core.errors import StoreError
 from nephoscope.core.naming import plural
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import day_files, summary
 from nephoscope.store.digests import digest_of, digest_of_file
 from nephoscope.store.files import make_durable, translating_os_errors

@@ -11,7 +11,6 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import RUN_SUMMARY
 from nephoscope.core.model import Better, Estimate, Shape
 from nephoscope.core.reading import jsontext, regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import journal
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.manifest import has_types, is_moment, is_number

@@ -4,13 +4,13 @@ or missing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.store.batch import Batch
 from nephoscope.store.files import translating_os_errors
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from nephoscope.core.records import dataclass
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.int64]

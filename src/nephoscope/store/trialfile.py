@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from nephoscope.core.model import (
     factors_key,
 )
 from nephoscope.core.reading import jsontext, regular
+from nephoscope.core.records import dataclass
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from nephoscope.catalog import ADAPTER, BenchmarkSpec, MetricSpec, ParamSpec
@@ -22,6 +22,7 @@ from nephoscope.catalog.adapters.quantities import Params
 from nephoscope.catalog.adapters.reports import Figures, scalars, values_at
 from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.model import Sample
+from nephoscope.core.records import dataclass
 
 
 def version_by_usage(text: str, version: str) -> Callable[[Output], str]:

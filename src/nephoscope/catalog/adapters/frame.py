@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal
 
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Sample, Shape
+from nephoscope.core.records import dataclass
 
 SCRATCH = "{scratch}"
 """Stands in arguments and input for the path of the tool's scratch folder, in which it starts."""

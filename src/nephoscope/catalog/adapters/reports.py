@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
 from nephoscope.catalog.adapters.frame import Output, ToolError, check_ending, last_words, numbers
 from nephoscope.core.model import Sample
 from nephoscope.core.reading import jsontext
+from nephoscope.core.records import dataclass
 
 
 def scalars(values: Mapping[str, float], **factors: Any) -> list[Sample]:

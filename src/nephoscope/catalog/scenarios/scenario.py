@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from nephoscope.core.reading import foreign, textfile, yamltext
 from nephoscope.core.reading.paths import put
 from nephoscope.core.reading.sentences import did_you_mean
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.records import dataclass
 
 _USAGE = 2
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.named import BENCHMARK, TARGET, Named, parameters_of
 from nephoscope.cli.kit.options import Count, argument, option
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.catalog import BenchmarkSpec, Catalog

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import click
 from click.shell_completion import get_completion_class
 
 from nephoscope.cli.kit import output
 from nephoscope.cli.kit.command import command
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.records import dataclass
 
 _BASH = """_nephoscope_completion() {
     local line="${COMP_LINE:0:COMP_POINT}" type value

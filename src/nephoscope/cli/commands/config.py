@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.cli.kit import configuration, options, output
 from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.configuration import Value
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

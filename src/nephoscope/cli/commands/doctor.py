@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import textwrap
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.commands.checks.frame import LACKS, LIMITED, WORKS, CheckAnswer, Places
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.core.records import dataclass
 
 _MARKS = {WORKS: "ok", LIMITED: "--", LACKS: "!!"}
 _NAME_WIDTH = 22

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import argument, flag
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Shape
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun

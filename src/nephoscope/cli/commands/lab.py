@@ -7,7 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +22,7 @@ from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading.sentences import choices
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.platform_table import TABLE
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import textwrap
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.catalog import BenchmarkSpec
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.documents import Rows
 from nephoscope.cli.kit.named import BENCHMARK
 from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.catalog import MetricSpec, ParamSpec

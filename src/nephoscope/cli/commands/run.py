@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.kit import measuring, options
 from nephoscope.cli.kit.command import Query, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.records import dataclass
 from nephoscope.features.comparison.documents import REPEATS
 
 

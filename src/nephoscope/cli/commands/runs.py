@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from nephoscope.cli.kit.options import argument
 from nephoscope.cli.kit.run_filters import RunFilters
 from nephoscope.core import units
 from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun

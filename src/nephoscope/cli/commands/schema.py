@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.cli.kit import documents, options, output
 from nephoscope.cli.kit.command import command
 from nephoscope.cli.kit.named import Named
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.records import dataclass
 
 SUFFIX = ".schema.json"
 

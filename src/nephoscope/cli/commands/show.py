@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.kit import measuring, options, output
@@ -10,6 +9,7 @@ from nephoscope.cli.kit.command import Document, Elsewhere, command
 from nephoscope.cli.kit.documents import RESULT, Rows
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

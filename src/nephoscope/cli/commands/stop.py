@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Elsewhere, command
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from nephoscope.cli.kit.documents import Rows
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
 from nephoscope.core.errors import LaterFormat, StoreError
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 
 from nephoscope import __version__
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ Help, schemas, routes, completion and the manual page follow from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import wraps
 from typing import Any
 
 import click
 
 from nephoscope.cli.kit.options import InOrder, OptionGroup, Parameter
+from nephoscope.core.records import dataclass
 from nephoscope.results.feature import command_name, load
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import click
 
 from nephoscope.cli.kit.configuration_keys import KEYS, checked
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 FILE_VARIABLE = "NEPHOSCOPE_CONFIG"
 PREFIX = "NEPHOSCOPE_"

@@ -6,12 +6,12 @@ No library of schemas: every command reads the file, and importing one takes lon
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 Check = Callable[[Any], Any]
 """Returns the value as it is used. Raises UsageError with reason and next step."""

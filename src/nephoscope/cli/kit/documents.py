@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.cli.kit import command, registered
 from nephoscope.cli.kit.command import Document
+from nephoscope.core.records import dataclass
 
 Row = Mapping[str, Any]
 Rows = tuple[Row, ...]

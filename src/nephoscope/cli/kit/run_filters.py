@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nephoscope.cli.kit.options import option, repeated
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.store.selection import Selection

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nephoscope.cli.kit import options
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.core.model import RunResult

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from nephoscope.core.records import dataclass
 
 _BLANK = re.compile(r"\s*")
 _START = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)

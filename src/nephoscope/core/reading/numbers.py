@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from nephoscope.core.records import dataclass
 
 LARGEST, SMALLEST = 1e60, 1e-60
 """Magnitudes of a number, unless its quantity has a smaller range: fourth powers stay finite."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree
 
 from nephoscope.core.reading import jsontext
+from nephoscope.core.records import dataclass
 
 _ONE_RESULT = "BAR_GRAPH"
 

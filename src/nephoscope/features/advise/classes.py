@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise.answers import Application
 
 GENERAL = "general"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.options import argument, duration, flag, option, ratio
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise import prediction
 from nephoscope.features.advise.prediction import BackTest
 from nephoscope.features.advise.stored_values import Metric, PlatformValues, StoredValues

@@ -8,7 +8,8 @@ import os
 import platform
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from nephoscope.core.records import dataclass
 
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")

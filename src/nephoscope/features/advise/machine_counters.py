@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from nephoscope.core.records import dataclass
 
 _PRESSURE = Path("/proc/pressure")
 _SECTOR_BYTES = 512

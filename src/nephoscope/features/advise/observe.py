@@ -11,11 +11,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO
 
 from nephoscope.core.errors import Lacking, RunFailed, UsageError
 from nephoscope.core.reading.printable import printable
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise import machine_counters, processes, sockets, telemetry
 from nephoscope.features.advise.hardware_counters import EventCounters
 from nephoscope.features.advise.processes import ProcessTree

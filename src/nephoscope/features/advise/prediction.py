@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics import estimates
 from nephoscope.stats.statistics.dependence import INDEPENDENT
 from nephoscope.stats.statistics.means import summary, t_quantile

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise.answers import Application
 from nephoscope.features.advise.classes import ClassScore, upload_s
 from nephoscope.report import wording

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise import classes, recommendations, service_levels
 from nephoscope.features.advise.answers import Application
 from nephoscope.features.advise.classes import ATTACHED, ClassScore

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.reading import yamltext
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise.answers import Application
 
 FILE = "service_levels.yaml"

@@ -6,9 +6,9 @@ import os
 import socket
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise.processes import PROC
 
 _NETLINK_SOCK_DIAG = 4

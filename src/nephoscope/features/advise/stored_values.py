@@ -6,10 +6,11 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from nephoscope.core.model import Better
+from nephoscope.core.records import dataclass
 from nephoscope.features.census import observations
 from nephoscope.features.census.observations import Observation
 from nephoscope.features.census.records import UNKNOWN_TYPE

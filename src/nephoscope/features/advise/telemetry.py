@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.advise.hardware_counters import HardwareCounts
 from nephoscope.features.advise.machine_counters import BlockDevice, stall_ratios
 from nephoscope.features.advise.processes import ProcessCounters, ProcessId, Thread

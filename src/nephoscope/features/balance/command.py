@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.named import TARGET
 from nephoscope.cli.kit.options import Count, Parsed, duration, option, repeated
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.load.options import RATE
 
 _KEEP_ALIVE = {"on": (True,), "off": (False,), "both": (True, False)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any
 
@@ -14,6 +14,7 @@ from nephoscope.catalog import instruments
 from nephoscope.catalog.adapters.http_nginx import NONE
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import TOPOLOGY
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import TargetRecord as Target

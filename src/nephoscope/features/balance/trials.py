@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from nephoscope.catalog import instruments
 from nephoscope.catalog.adapters.http_nginx import ID as NGINX_SERVER
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Sample, TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.features.balance.plan import BALANCER, BALANCERS, DIRECT, SERVERS
 from nephoscope.results import names
 from nephoscope.results.run_data import RunData

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics import ratios
 from nephoscope.stats.statistics.bootstrap import interval_of_draws
 from nephoscope.stats.statistics.proportions import wilson

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import numbers, textfile
+from nephoscope.core.records import dataclass
 from nephoscope.features.census.records import MachineCount, Observations, StatedSpeed
 
 NEEDED = ("instance_type", "model")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from nephoscope.core.records import dataclass
 
 BY_PROVIDER = "the provider names the same host"
 BY_IDENTITY = "they have the same machine identifier, which an image also copies"

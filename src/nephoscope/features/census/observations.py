@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from nephoscope.catalog import CPU_GAPS, FINGERPRINT
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Better, TrialRecord, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.features.census import hosts
 from nephoscope.features.census.records import (
     UNKNOWN_TYPE,

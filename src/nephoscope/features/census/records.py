@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nephoscope.core.model import Better, stated
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.features.census.analysis import Expected, Machines, ModelShare, RelativeSpeed
 from nephoscope.results.run_settings import HiddenSetting
 

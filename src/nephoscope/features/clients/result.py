@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -12,6 +11,7 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import UnknownName
 from nephoscope.core.model import Better, TrialRecord, TrialStatus, stored_ends
 from nephoscope.core.naming import as_number
+from nephoscope.core.records import dataclass
 from nephoscope.measure.runs.trials.records import OF_CLIENT
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts

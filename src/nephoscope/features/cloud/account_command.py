@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.options import argument, option
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.records import CloudBill
 

@@ -11,12 +11,13 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import UsageError, words_of
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.ended_rentals import EndedRental
 
 NEEDED = ("BilledCost", "BillingCurrency", "ChargePeriodStart", "ServiceCategory", "Tags")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from nephoscope.cli.kit import measuring
 from nephoscope.core.errors import NephoscopeError, RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import in_thread, together, uncancelled
 from nephoscope.features.cloud import speeds
 from nephoscope.features.cloud.search import CandidateMachine

@@ -12,13 +12,14 @@ import math
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.cli.kit import measuring, output
 from nephoscope.core.errors import BenchmarkFailed, NephoscopeError, RunFailed, UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.measure import plans
 from nephoscope.measure.cloud.model import Market
 from nephoscope.measure.cloud.provider import Cause, CloudSettings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from nephoscope.cli.kit.options import flag, option, repeated
 from nephoscope.core import units
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.choice import (
     BOOT,
     CHOICE,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from nephoscope.core.records import dataclass
 from nephoscope.features.census.hosts import HostHints
 from nephoscope.features.census.records import Census
 from nephoscope.features.platforms.records import BootFigures

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.options import argument, option
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.measure.cloud.rental import Rentals

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.options import flag, option
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened
 from nephoscope.features.cloud.records import (
     CloudCheck,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ from nephoscope.cli.kit.command import Excluded, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import Count, duration, option
 from nephoscope.cli.kit.run_options import RunOptions
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.rented_options import MachineOptions
 

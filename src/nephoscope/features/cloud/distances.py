@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog.instruments import NET_RTT, NET_THROUGHPUT
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.runs.rented_network import network_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import Count, duration, option, repeated
 from nephoscope.cli.kit.run_options import RunOptions
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.rented_options import MachineOptions
 

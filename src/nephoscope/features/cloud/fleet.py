@@ -15,7 +15,7 @@ import json
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 from nephoscope import catalog
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.programs import find_probe
+from nephoscope.core.records import dataclass
 from nephoscope.measure import plans
 from nephoscope.measure.cloud.bucket_listing import BUCKET
 from nephoscope.measure.cloud.intents import RentalFolder

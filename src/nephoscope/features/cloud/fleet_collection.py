@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from nephoscope.core.errors import BenchmarkFailed, UsageError
 from nephoscope.core.format_versions import RUN
 from nephoscope.core.naming import clean
 from nephoscope.core.reading import jsontext
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import in_thread
 from nephoscope.features.cloud.fleet import FLEET_FILE, LABEL, MACHINES_FILE, REPORT
 from nephoscope.features.cloud.fleet_records import FleetCollection, FleetMachine

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.options import Count, FiniteRange, argument, option, repeated
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.choice import CloudChoice, carried_out, opened
 from nephoscope.features.cloud.command import as_time, cloud
 from nephoscope.features.cloud.rented_options import BucketOptions, MachineOptions

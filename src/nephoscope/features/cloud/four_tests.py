@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -12,6 +11,7 @@ from nephoscope.catalog.instruments import HTTP_LOAD
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.core.reading import yamltext
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.plans.server_address import SERVICE_URL

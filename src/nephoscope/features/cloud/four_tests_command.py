@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nephoscope.cli.kit import options, output
@@ -12,6 +11,7 @@ from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.named import TARGET
 from nephoscope.cli.kit.options import Count, argument, duration, option, repeated
 from nephoscope.cli.kit.run_options import RunOptions
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.estimates import estimate_cells
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from nephoscope import catalog
 from nephoscope.catalog import FINGERPRINT
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud import picking, speeds
 from nephoscope.features.cloud.candidates import Candidates
 from nephoscope.features.cloud.pick_records import PickedCandidate, PickedMachine

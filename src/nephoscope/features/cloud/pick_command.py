@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import flag, option, repeated
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.choice import (
     BOOT,
     CHOICE,

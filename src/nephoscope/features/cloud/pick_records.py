@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

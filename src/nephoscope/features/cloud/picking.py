@@ -15,12 +15,12 @@ without recall by backward induction from the last launch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array
 
 DRAWS = 10_000

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nephoscope.cli.kit.documents import Rows
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options, output
@@ -11,6 +10,7 @@ from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.options import argument, flag, option
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice, carried_out, opened, words_of
 from nephoscope.features.cloud.command import NOT_CLEAN, as_time, cloud
 from nephoscope.features.cloud.records import SweptResources

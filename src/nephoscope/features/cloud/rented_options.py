@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options
 from nephoscope.cli.kit.options import flag, option, repeated
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.choice import CHOICE, CloudChoice
 
 if TYPE_CHECKING:

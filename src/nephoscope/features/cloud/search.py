@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.picking import MachineSearch
 from nephoscope.measure.provisioning import Say
 

@@ -6,9 +6,9 @@ import json
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from nephoscope.core.model import Better
+from nephoscope.core.records import dataclass
 from nephoscope.features.census import observations
 from nephoscope.features.cloud.picking import SpeedMix
 from nephoscope.store import StoredRun

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.machine_lives import MachineLife
 from nephoscope.stats import survival as stats
 from nephoscope.stats.statistics.multiplicity import holm

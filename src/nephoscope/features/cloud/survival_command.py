@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.section_output import present
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.choice import CloudChoice, carried_out, opened
 from nephoscope.features.cloud.command import cloud
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog.instruments import DISK_IO, DISK_SYNC, VOLUME_RESTORE
 from nephoscope.core.model import Estimate, MetricResult, RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.experiments.records import Against, Experiment
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan

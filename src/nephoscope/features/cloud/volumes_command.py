@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nephoscope.cli.kit import options, output
@@ -13,6 +13,7 @@ from nephoscope.cli.kit.options import SIZE, Count, duration, option, repeated
 from nephoscope.cli.kit.run_options import RunOptions
 from nephoscope.core import limits, units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.command import cloud
 from nephoscope.features.cloud.estimates import estimate_cells
 from nephoscope.features.cloud.rented_options import MachineOptions

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.distance_records import CloudDistances, PlaceDistance, PlaceSpeed
 from nephoscope.stats.statistics.ratios import quotient
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.kit import options
@@ -13,6 +12,7 @@ from nephoscope.cli.kit.options import argument, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.cloud.command import cloud
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from nephoscope.cli.kit.command import Document, Excluded, command
 from nephoscope.cli.kit.options import Checked, duration, flag, option
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.features.compaction.compact import Compaction, Policy

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Shape
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.reading import AGAINST, REPETITION
 from nephoscope.features.compaction.summarise import summary_of
 from nephoscope.store import RUNNING, Store, StoredRun, day_files, packing

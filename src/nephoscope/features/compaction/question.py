@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from nephoscope.core.errors import NephoscopeError, StoreError
 from nephoscope.core.model import Shape
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.summarise import (
     LineAbout,
     about_lines,

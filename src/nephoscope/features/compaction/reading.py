@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nephoscope.core.errors import StoreError
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction import question
 from nephoscope.features.compaction.summarise import stored_summary, summary_of
 from nephoscope.store import RUNNING, Store, StoredRun, day_files, summary

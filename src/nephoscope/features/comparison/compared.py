@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nephoscope.core.model import Estimate, Factors, stated
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.stats.compare import TwoSampleComparison
 
 

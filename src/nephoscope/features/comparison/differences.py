@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.features.machine import fact_rows
 from nephoscope.results import run_settings
 from nephoscope.stats import facts

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import VerdictWord
+from nephoscope.core.records import dataclass
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.stats.compare import TwoSampleComparison, error_shares
 from nephoscope.stats.verdicts import change

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate, Factors, MetricResult, RunResult, factors_key, stated
+from nephoscope.core.records import dataclass
 from nephoscope.features.comparison.headlines import title_of
 from nephoscope.features.comparison.interleaving import interleave
 from nephoscope.measure.plans import Plan, Repeat

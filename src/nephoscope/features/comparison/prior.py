@@ -12,12 +12,13 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
 import numpy as np
+
+from nephoscope.core.records import dataclass
 
 CLASSES = {"cpu": "CPU", "mem": "memory", "disk": "disk", "net": "network"}
 """First part of a benchmark's id -> name of its class."""

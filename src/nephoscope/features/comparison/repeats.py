@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, Estimate, Factors, MetricResult, RunResult, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.features.comparison.between_runs import assumption, posterior
 from nephoscope.features.comparison.prior import prior_of
 from nephoscope.stats.statistics.means import t_quantile

@@ -7,7 +7,7 @@ independent or paired plain numbers, separate runs (whose variance between runs 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from nephoscope.core.model import (
     factors_key,
     stated,
 )
+from nephoscope.core.records import dataclass
 from nephoscope.features.comparison import between_runs, headlines, settings
 from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.differences import Difference

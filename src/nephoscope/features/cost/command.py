@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date as Date  # noqa: N812
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from nephoscope.cli.kit.options import (
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import PRICE_BOOK
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.features.census.records import Census

@@ -14,11 +14,12 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import foreign, jsontext, regular
+from nephoscope.core.records import dataclass
 from nephoscope.features.cost.price_lists import Import
 from nephoscope.features.cost.price_records import (
     Offer,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.sentences import choices
+from nephoscope.core.records import dataclass
 from nephoscope.features.census.records import Census, InstanceType
 
 REST = "other models"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import foreign, jsontext, textfile
+from nephoscope.core.records import dataclass
 from nephoscope.features.cost.price_records import Offer, PriceBook, offer_of, single_currency
 
 _HINT = "Write a price book: docs/how-to/cost.md describes its keys."

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ import numpy as np
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import SCENARIO
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.census.analysis import DRAWS, draw_mix
 from nephoscope.features.cost.mix import REST, Mix, MixModel, exact, number
 from nephoscope.features.simulation.records import Surface

@@ -10,7 +10,7 @@ that leave the provider are paid per unit.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date as Date  # noqa: N812
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,6 +24,7 @@ from nephoscope.core.model import Estimate
 from nephoscope.core.reading import jsontext, recordfile, textfile
 from nephoscope.core.reading.fields import Count, Part, Record
 from nephoscope.core.reading.named_files import hiding_content_elsewhere
+from nephoscope.core.records import dataclass
 from nephoscope.features.census.analysis import draw_mix
 from nephoscope.features.census.result import of_files
 from nephoscope.features.cost import price_records

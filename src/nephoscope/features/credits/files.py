@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import numbers, textfile
 from nephoscope.core.reading.sentences import listed
+from nephoscope.core.records import dataclass
 from nephoscope.store.imports.moments import moment_s
 
 TIMES: Mapping[str, float] = {

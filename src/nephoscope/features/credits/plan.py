@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog.instruments import LOAD_CPU, LOAD_DISK, LOAD_NET
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.credits.result import SERIES
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_values

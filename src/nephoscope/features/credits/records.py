@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nephoscope.core.model import INTERNAL, stated
+from nephoscope.core.records import dataclass
 from nephoscope.stats.token_bucket.records import BurstCredit
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from nephoscope import catalog
 from nephoscope.core.model import Better, Estimate, Factors, MetricResult
+from nephoscope.core.records import dataclass
 from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare

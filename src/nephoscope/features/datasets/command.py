@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun

@@ -7,10 +7,10 @@ description, from one list of tables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.model import Better
+from nephoscope.core.records import dataclass
 from nephoscope.features.datasets.tables import (
     INTEGER,
     MOMENT,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nephoscope.catalog import BenchmarkSpec, MetricSpec
 from nephoscope.core.model import Better, Shape
+from nephoscope.core.records import dataclass
 from nephoscope.results.analyse_run import moment_text
 from nephoscope.results.names import percentile_metric
 from nephoscope.stats import facts

@@ -7,13 +7,13 @@ A trial is a pair: both commands ran at the same time, and exchanged their CPUs 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nephoscope.catalog import DUET
 from nephoscope.core.model import Better, Estimate, Factors, MetricResult, TrialStatus, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.results.lines import pool_comparisons
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare

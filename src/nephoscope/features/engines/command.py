@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.options import Count, argument, option
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.features.engines.conformance import EngineCheck

@@ -8,12 +8,12 @@ import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
 from nephoscope.core.documents import to_json
 from nephoscope.core.model import stated
+from nephoscope.core.records import dataclass
 from nephoscope.features.census import observations
 from nephoscope.features.compaction import question as summaries
 from nephoscope.features.engines.percentiles import percentiles_of

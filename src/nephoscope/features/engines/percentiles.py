@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Shape
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction import question as summaries
 from nephoscope.features.compaction.question import ROWS, RunPart
 from nephoscope.results import names

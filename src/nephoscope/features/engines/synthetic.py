@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from nephoscope import catalog
 from nephoscope.cli.kit import options
 from nephoscope.core.model import Sample, Setting, TrialKey, TrialRecord, TrialStatus
+from nephoscope.core.records import dataclass
 from nephoscope.measure import plans
 from nephoscope.store import FINISHED, Store, StoredRun
 from nephoscope.store.trialfile import MeasuredTrial

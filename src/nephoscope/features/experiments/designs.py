@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.core.model import Better, MetricResult, Setting, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.design import fraction
 from nephoscope.results.names import AUXILIARY_FACTORS

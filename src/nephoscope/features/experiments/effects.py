@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better
+from nephoscope.core.records import dataclass
 from nephoscope.stats.compare import MARGIN, TwoSampleComparison, paired, round_shifts
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.values import Array, Refused

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.model import Estimate, Factors, stated
+from nephoscope.core.records import dataclass
 from nephoscope.features.experiments.designs import FactorialDesign
 from nephoscope.features.experiments.effects import LevelEffect
 from nephoscope.features.experiments.nested import Nested

@@ -7,11 +7,12 @@ arms, no nesting, no factors of its own) has no such part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import MetricResult, factors_key
 from nephoscope.core.naming import full_name
+from nephoscope.core.records import dataclass
 from nephoscope.features.experiments import designs, effects, nested
 from nephoscope.features.experiments.designs import FactorialDesign, Line
 from nephoscope.features.experiments.effects import DesignCell

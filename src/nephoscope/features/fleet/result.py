@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from nephoscope.catalog import FINGERPRINT, instruments
 from nephoscope.core import units
 from nephoscope.core.model import Better, TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.features.fleet import rule
 from nephoscope.features.fleet.rule import OddValue
 from nephoscope.measure.runs.trials.failure_names import DEADLINE

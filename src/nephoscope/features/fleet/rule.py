@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.stats.statistics.variation import MAD_TO_SIGMA
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from nephoscope import catalog
 from nephoscope.core.errors import NephoscopeError, UnknownName, UsageError
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.reading import AGAINST as AGAINST
 from nephoscope.features.compaction.reading import REPETITION, StoredSummaries
 from nephoscope.features.comparison import interleaving

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.model import Estimate, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.features.history.records import ForecastTest, WeekForecast
 from nephoscope.features.history.result import scaled, segments, times
 from nephoscope.features.history.series import HistoryPoint, Series

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 from nephoscope.core.model import Estimate, stated
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history.series import Series
 from nephoscope.results.run_settings import HiddenSetting, hidden_settings

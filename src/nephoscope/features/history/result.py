@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from statistics import median
 
 import numpy as np
 
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history import moved_costs
 from nephoscope.features.history.records import (

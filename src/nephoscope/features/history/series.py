@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
@@ -14,6 +14,7 @@ from nephoscope.core import units
 from nephoscope.core.errors import StoreError, UnknownName
 from nephoscope.core.model import INTERNAL, RECORDED, Better, Estimate, Shape, factors_key, stated
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.reading import REPETITION as REPETITION
 from nephoscope.features.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.results import lines, names

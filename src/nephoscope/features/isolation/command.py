@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from nephoscope.cli.kit.named import ROLE, VICTIM, Named, victims_of
 from nephoscope.cli.kit.options import Parsed, argument, flag, option, repeated
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.isolation.placement import PLACEMENTS
 
 if TYPE_CHECKING:

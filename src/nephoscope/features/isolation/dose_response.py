@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
 from typing import Literal
@@ -18,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.compare import MARGIN
 from nephoscope.stats.statistics import multiplicity, ranks
 from nephoscope.stats.statistics.dependence import midranks

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.grouping import group_by
+from nephoscope.core.records import dataclass
 from nephoscope.report.wording import joined
 
 NONE = "none"

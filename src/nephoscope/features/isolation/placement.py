@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from nephoscope.core.records import dataclass
 
 OWN, SHARED, CAPPED = "own", "shared", "capped"
 PLACEMENTS = (OWN, SHARED, CAPPED)

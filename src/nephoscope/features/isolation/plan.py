@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog import Catalog
 from nephoscope.core.errors import Lacking, UnknownName, UsageError
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.core.records import dataclass
 from nephoscope.features.isolation import placement as places
 from nephoscope.measure.plans import resources
 from nephoscope.measure.plans.files.load import from_values

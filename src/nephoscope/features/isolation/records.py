@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from nephoscope.core.model import Better, Estimate, Factors, stated
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.features.isolation.dose_response import Response
 from nephoscope.features.isolation.recovery import Drift, Recovery
 from nephoscope.stats.attribution import Attribution

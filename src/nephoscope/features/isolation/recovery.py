@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.isolation import dose_response
 from nephoscope.stats import compare
 from nephoscope.stats.compare import MARGIN, TwoSampleComparison

@@ -6,13 +6,14 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.catalog import CPU_GAPS
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, MetricResult, TrialRecord, factors_key
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.features.isolation.records import VictimLine
 from nephoscope.results import names
 from nephoscope.stats import interference

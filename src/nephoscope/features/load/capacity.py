@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from nephoscope.core.errors import NephoscopeError, RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.features.load.capacity_search import Capacity, RateRange, estimate, next_rates
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.load.records import SearchStage, TrialOutcome, Tried

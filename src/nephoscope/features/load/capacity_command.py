@@ -6,7 +6,6 @@ import math
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.command import MEASURES, Document, command
 from nephoscope.cli.kit.options import argument, option
 from nephoscope.core.errors import Interrupted, RunFailed, TargetError, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.load.options import RequestOptions, params_of
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ them met (worst-case bounds, Manski 2003).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.load.records import TrialOutcome
 
 _POINTS = 1000

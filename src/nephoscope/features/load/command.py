@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import Count, argument, duration, option
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.model import TrialStatus
+from nephoscope.core.records import dataclass
 from nephoscope.features.load.options import (
     RATE,
     RequestOptions,

@@ -11,11 +11,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.core.model import Factors, TrialRecord, TrialStatus, stated
+from nephoscope.core.records import dataclass
 from nephoscope.core.shared_load import STARTED, UNTIL_FAILURE
 from nephoscope.stats.statistics import histograms
 from nephoscope.store.trialfile import is_auxiliary

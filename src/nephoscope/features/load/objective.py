@@ -6,11 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
+from nephoscope.core.records import dataclass
 from nephoscope.results.names import UNANSWERED
 
 _TEXT = re.compile(r"\s*p(\d{1,2}(?:\.\d+)?)\s*<\s*(\S.*?)\s*")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.cli.kit import options
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.options import Count, Parsed, duration, flag, option, re
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.kinds.record import TargetRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from statistics import median
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from nephoscope import catalog
 from nephoscope.catalog.meaning import Domain, RequestLoop
 from nephoscope.core.model import Factors, factors_key, stated
+from nephoscope.core.records import dataclass
 from nephoscope.core.shared_load import merged_name, sharing_targets
 from nephoscope.features.load.generators import (
     GeneratorTrial,

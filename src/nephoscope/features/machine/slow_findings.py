@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate, Finding, MetricResult, Severity
+from nephoscope.core.records import dataclass
 from nephoscope.features.machine.measured_findings import modes
 from nephoscope.stats import attribution
 from nephoscope.stats.attribution import Attribution, Reading, SlowdownCause

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.options import Count, FiniteRange, flag, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 NOTHING = (
     "No server types were imported.",

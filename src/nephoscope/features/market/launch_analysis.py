@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.market.launch_records import (
     LaunchComparison,
     LaunchSegment,

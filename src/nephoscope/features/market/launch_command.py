@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from nephoscope.cli.kit.options import argument, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean, listed
+from nephoscope.core.records import dataclass
 from nephoscope.features.market.command import NOTHING
 
 if TYPE_CHECKING:

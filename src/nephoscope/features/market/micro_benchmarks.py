@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import listed
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store.market.records import ServerType
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Estimate
 from nephoscope.core.reading.sentences import did_you_mean, listed
+from nephoscope.core.records import dataclass
 from nephoscope.features.market.micro_benchmarks import (
     FeatureSet,
     MachineFacts,

@@ -10,7 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError, UsageError
 from nephoscope.core.format_versions import MARKET
 from nephoscope.core.reading import jsontext, regular
+from nephoscope.core.records import dataclass
 from nephoscope.features.cost import focus, price_book, price_lists
 from nephoscope.features.cost.price_records import Offer
 from nephoscope.features.market.records import PricedOffer

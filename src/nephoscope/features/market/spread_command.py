@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.kit import options
@@ -10,6 +9,7 @@ from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.options import option
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.market.command import NOTHING
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean, listed
+from nephoscope.core.records import dataclass
 from nephoscope.features.market.prices import PriceList
 from nephoscope.features.market.records import (
     MarketPoint,

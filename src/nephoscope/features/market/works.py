@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better
 from nephoscope.core.reading.sentences import did_you_mean, listed
+from nephoscope.core.records import dataclass
 from nephoscope.store.market.records import MarketMetric
 
 

@@ -7,11 +7,11 @@ RFC 2697 and 2698 (token buckets).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, finite
 from nephoscope.stats.statistics.variation import robust_cv
 

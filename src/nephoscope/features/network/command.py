@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.command import Document, Query, command, group
 from nephoscope.cli.kit.options import BITS_PER_S, SIZE, Count, argument, duration, option, ratio
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 _TIME = duration("0 s", "1 d")
 _TIME_NS = duration("0 s", "1 d", unit="ns")

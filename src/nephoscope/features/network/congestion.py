@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.features.network.bandwidth import LinkTechnology
 from nephoscope.features.network.loss import Loss
 from nephoscope.stats.statistics.values import Array

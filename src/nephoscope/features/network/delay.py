@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.linear_filter import linear_filter
 from nephoscope.stats.statistics.values import Array, Numbers, finite
 

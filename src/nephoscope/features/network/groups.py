@@ -7,7 +7,7 @@ between two others may belong to both groups (Piepho 2004).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import INTERNAL, Better, Estimate
 from nephoscope.core.reading import textfile
 from nephoscope.core.reading.numbers import NumberRange
+from nephoscope.core.records import dataclass
 from nephoscope.stats import compare
 from nephoscope.stats.statistics import estimates
 from nephoscope.stats.statistics.values import Refused

@@ -7,12 +7,13 @@ End-to-end Packet Loss Measurement, SIGCOMM 2005 (Badabing).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Array, Refused, runs_of
 

@@ -6,13 +6,14 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from nephoscope.catalog import instruments
 from nephoscope.core.model import Factors, stored_ends
+from nephoscope.core.records import dataclass
 from nephoscope.features.network import distance, groups
 from nephoscope.features.network.distance import DistanceFit
 from nephoscope.features.network.groups import GOODPUT, ROUND_TRIP, NetworkGroups

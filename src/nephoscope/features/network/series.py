@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.network import bandwidth, congestion, delay, loss, transport, voice
 from nephoscope.features.network.bandwidth import LinkTechnology, TokenBucket
 from nephoscope.features.network.congestion import Congestion

@@ -7,10 +7,10 @@ round trips per minute under load (draft-ietf-ippm-responsiveness).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.network.bandwidth import payload_share
 from nephoscope.features.network.delay import percentile
 from nephoscope.stats.statistics.values import Numbers, Refused, finite

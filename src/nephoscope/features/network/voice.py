@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.network.loss import Flags, burst_ratio, run_lengths
 from nephoscope.stats.statistics.values import Array, Refused
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from nephoscope.cli.kit.section_output import present
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.limits import LAB_HOSTS
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.platform_table import TABLE
 
 NAMES = tuple(TABLE)

@@ -6,10 +6,11 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nephoscope.core.errors import Interrupted, NephoscopeError, RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import uncancelled
 from nephoscope.core.units import format_duration
 from nephoscope.features.platforms import boot_figures, density, guests, windows

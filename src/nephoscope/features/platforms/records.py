@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate, Factors
+from nephoscope.core.records import dataclass
 
 MARKS = ("output", "kernel", "userland", "reachable")
 """Marks of a boot in order, as `nephoscope.measure.lab.boot.BootTimes.marks` names them."""

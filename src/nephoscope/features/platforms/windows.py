@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from nephoscope.catalog import instruments
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.platforms.density import CONFIDENCE, DOUBLED, is_decided
 from nephoscope.features.platforms.guests import HOST
 from nephoscope.features.platforms.records import DensityStep

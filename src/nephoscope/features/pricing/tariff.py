@@ -16,7 +16,6 @@ conflict of interests open: both are proposals of this project.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +27,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading import recordfile
 from nephoscope.core.reading.fields import Count, Part, Ratio, Record
+from nephoscope.core.records import dataclass
 from nephoscope.features.cost.price_records import Currency
 from nephoscope.features.cost.quantities import Positive
 from nephoscope.features.cost.tiers import GB_BYTES, Gigabyte, Tiers, price_of

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.pricing.offers import OfferFile, OfferParameter, UtilityOffer
 from nephoscope.results import names
 from nephoscope.stats.statistics import ratios

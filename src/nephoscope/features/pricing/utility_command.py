@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.kit import options
 from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.options import argument
 from nephoscope.cli.kit.section_output import present
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.named import Named
 from nephoscope.cli.kit.options import SEEDS, argument, flag, option, ratio, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 
 def _weights(texts: Sequence[str]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import get_args
 
@@ -17,6 +17,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Estimate, MetricResult
 from nephoscope.core.reading import numbers, textfile
 from nephoscope.core.reading.sentences import did_you_mean, listed
+from nephoscope.core.records import dataclass
 from nephoscope.features.rank.records import RowKind
 from nephoscope.features.rank.resources import RESOURCES
 from nephoscope.features.rank.rows import FEW, RANK, Alternatives, Measurement

@@ -7,13 +7,13 @@ Sources: Fleming & Wallace 1986 (geometric mean of ratios); Lahdelma, Hokkanen &
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.core.records import dataclass
 from nephoscope.features.rank.records import MeanRanks, Overall, OverallCell, RankSettings, Score
 from nephoscope.features.rank.rows import RankRow, log_costs, weighted, weights_over
 from nephoscope.features.rank.standing import Standing

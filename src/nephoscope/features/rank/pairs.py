@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.model import Better, MetricResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.rank.standing import PairErrors
 from nephoscope.stats import compare
 from nephoscope.stats.compare import TwoSampleComparison

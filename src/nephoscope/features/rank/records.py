@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from nephoscope.core.model import Better, Consistency, Estimate, Factors
+from nephoscope.core.records import dataclass
 from nephoscope.results.run_settings import HiddenSetting
 
 RowKind = Literal["value", "consistency", "average"]

@@ -7,12 +7,12 @@ user's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nephoscope import catalog
 from nephoscope.catalog.meaning import Domain as Application
 from nephoscope.catalog.meaning import Resource
 from nephoscope.core.model import Factors
+from nephoscope.core.records import dataclass
 from nephoscope.report import wording
 
 CPU, MEMORY, CACHE, READ, WRITE = "cpu", "memory", "cache", "read", "write"

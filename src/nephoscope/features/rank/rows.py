@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +13,7 @@ from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Factors, LineKey, MetricResult, factors_key
 from nephoscope.core.naming import line_name
+from nephoscope.core.records import dataclass
 from nephoscope.features.rank.many import of_many
 from nephoscope.features.rank.pairs import MIN_N, Pair, of_one_run, pair_errors, weaker
 from nephoscope.features.rank.records import RowKind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +12,7 @@ from nephoscope.core.errors import UnknownName, UsageError
 from nephoscope.core.model import Better, InvalidTrial, MetricResult, RunResult, factors_key
 from nephoscope.core.naming import level_name
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.core.records import dataclass
 from nephoscope.features.comparison import between_runs
 from nephoscope.features.comparison.history import LineHistory, machine_of
 from nephoscope.features.comparison.prior import prior_of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nephoscope.cli.kit import measuring, options
 from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import RESULT
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.core.model import RunResult

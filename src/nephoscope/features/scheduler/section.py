@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from nephoscope.catalog import instruments
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.scheduler import charts as pictures
 from nephoscope.features.scheduler.inference.verdict import Fit, Scheduler, SchedulerVerdicts, Word
 from nephoscope.report import charts, figures, palette, selection, wording

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.documents import RESULT, Row
 from nephoscope.cli.kit.named import RUN, SCENARIO
 from nephoscope.cli.kit.options import SEEDS, Count, argument, flag, option
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.catalog.scenarios import Scenario, SimulationKind

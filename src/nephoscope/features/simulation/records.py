@@ -8,10 +8,11 @@ plan varied.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from nephoscope.core.model import INTERNAL, Estimate
+from nephoscope.core.records import dataclass
 
 PlaceKind = Literal["user_base", "site", "cache"]
 USER_BASE: PlaceKind = "user_base"

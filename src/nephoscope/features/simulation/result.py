@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nephoscope.catalog import instruments
@@ -21,6 +21,7 @@ from nephoscope.core.model import (
     factors_key,
 )
 from nephoscope.core.naming import as_number
+from nephoscope.core.records import dataclass
 from nephoscope.features.simulation import documents
 from nephoscope.features.simulation.records import (
     Cost,

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
+from nephoscope.core.records import dataclass
 from nephoscope.report import figures, palette
 
 FAST, SLOW = palette.COLOURS[0], palette.COLOURS[1]

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading import textfile
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.proportions import wilson
 
 _COUNTER = re.compile(r"-?[0-9]{1,20}")

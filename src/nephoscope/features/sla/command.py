@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.command import Document, Excluded, Query, command, group
 from nephoscope.cli.kit.options import FILE, argument, duration, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import watch_command, what_if_command
 from nephoscope.features.sla.options import (
     BILL,

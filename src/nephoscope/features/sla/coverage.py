@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla.events import UNKNOWN, Stream
 from nephoscope.features.sla.periods import Period, text_of
 from nephoscope.features.sla.slots import JudgementContext

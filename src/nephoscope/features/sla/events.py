@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from csv import reader as csv_reader
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import regular, textfile
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import leap_seconds, prometheus_events
 from nephoscope.features.sla.periods import NS, text_of
 

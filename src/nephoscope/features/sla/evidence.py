@@ -14,7 +14,6 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from nephoscope.core import documents
 from nephoscope.core.errors import LaterFormat, NephoscopeError
 from nephoscope.core.format_versions import EVIDENCE
 from nephoscope.core.reading import jsontext, textfile
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import events, files, result
 from nephoscope.features.sla.result import SlaVerdict, VerdictSettings
 from nephoscope.store.files import write_atomically

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import files
 from nephoscope.features.sla.objectives import sentence
 

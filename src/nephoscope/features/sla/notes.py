@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla.events import UNNAMED, EventCounts, Stream
 from nephoscope.features.sla.periods import NS, is_rolling, periods_between, text_of
 from nephoscope.features.sla.terms import Agreement, nanoseconds

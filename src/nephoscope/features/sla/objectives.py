@@ -6,13 +6,14 @@ Slots are a census: their share is a fact but for the slots of which nothing is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import credit
 from nephoscope.features.sla.coverage import no_data
 from nephoscope.features.sla.events import FAILED, UNKNOWN, Stream

@@ -12,10 +12,10 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla.probes import ProbeOutcome, answer_of, request_of
 from nephoscope.measure.targets.channels.channel import Program
 from nephoscope.measure.targets.kinds.record import TargetRecord

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.core.format_versions import CONTRACT
 from nephoscope.core.reading import recordfile
 from nephoscope.core.reading.sentences import Place, place_in
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla.openslo_records import (
     KINDS,
     UNIT,

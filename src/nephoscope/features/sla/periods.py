@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from zoneinfo import ZoneInfo
 
 from nephoscope.core import limits, units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla.terms import Agreement, Claim, calendar_unit
 
 NS = 10**9

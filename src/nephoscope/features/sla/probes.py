@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import jsontext
+from nephoscope.core.records import dataclass
 
 _SCRIPT = "script:"
 _PORTS = {"http": 80, "https": 443, "dns": 53}

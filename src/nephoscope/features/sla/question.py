@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from nephoscope.core import limits
 from nephoscope.core.errors import NephoscopeError, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import events as reading
 from nephoscope.features.sla import result
 from nephoscope.features.sla.events import EventCounts, Events, Stream

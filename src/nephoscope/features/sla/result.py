@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import textfile
 from nephoscope.core.reading.fields import Record
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import credit, judging
 from nephoscope.features.sla.credit import Credit, money
 from nephoscope.features.sla.events import EventCounts, Events, Stream

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla.events import FAILED, OK, UNKNOWN, States, Stream
 from nephoscope.features.sla.periods import NS, Period
 from nephoscope.features.sla.terms import Objective, nanoseconds

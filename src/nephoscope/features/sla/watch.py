@@ -18,10 +18,11 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from nephoscope.core.errors import StoreError, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import together
 from nephoscope.features.sla.events import COLUMNS
 from nephoscope.features.sla.observers import ServiceObserver

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from statistics import fmean
@@ -14,6 +13,7 @@ import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import prometheus
 from nephoscope.features.sla.result import PeriodVerdict, SlaVerdict
 from nephoscope.features.sla.terms import exact_share

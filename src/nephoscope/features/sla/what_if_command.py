@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.cli.kit import options, output
@@ -12,6 +11,7 @@ from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.options import SIZE, Checked, Count, argument, duration, option, ratio
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla.options import (
     CONFIDENCE,
     CONTRACT,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.features.sla import credit, files
 from nephoscope.features.sla.periods import Period, period_at
 from nephoscope.features.sla.terms import Agreement, nanoseconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from nephoscope.catalog import source_folder
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import recordfile, textfile
 from nephoscope.core.reading.sentences import unknown_name
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.definition.selectors import Cell
 from nephoscope.features.studies.definition.study import (
     MissingTable,

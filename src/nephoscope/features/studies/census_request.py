@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from nephoscope.cli.kit import options
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import Count, FiniteRange, option, repeated
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.catalogue import ReferenceStudy
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from nephoscope.cli.kit.command import MEASURES, Document, Query, command, group
 from nephoscope.cli.kit.documents import Rows
 from nephoscope.cli.kit.named import Named
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies import terminal
 from nephoscope.features.studies.census_request import (
     StudyCensusOptions,

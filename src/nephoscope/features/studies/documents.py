@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.cli.kit.documents import Rows
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.agreements import AgreementFigure
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import textfile
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array
 
 _PCAP = {

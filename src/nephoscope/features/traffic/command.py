@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument, duration, flag, option, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 _RADIOS = ("wifi", "wifi-psm", "3g", "lte")
 

@@ -7,10 +7,11 @@ them, and sleeps again. Under 802.11 power save it wakes for beacons, and packet
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.core.records import dataclass
 from nephoscope.features.traffic.shape import Burst
 
 

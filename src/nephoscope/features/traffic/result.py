@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.features.traffic import energy
 from nephoscope.features.traffic.captures import Packets
 from nephoscope.features.traffic.energy import PlaybackPhase, Radio, RadioEnergy

@@ -12,7 +12,7 @@ import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import journal
 from nephoscope.store.files import translating_os_errors, write_atomically
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from nephoscope.core.errors import Interrupted, NephoscopeError, StoreError
+from nephoscope.core.records import dataclass
 from nephoscope.features.watch.events import EventLog
 from nephoscope.features.watch.folder import WatchFolder
 from nephoscope.features.watch.records import Definition

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import RECORDED
+from nephoscope.core.records import dataclass
 from nephoscope.features.watch.events import EventLog, State
 from nephoscope.features.watch.repetition import Distribution, WatchRepetition
 

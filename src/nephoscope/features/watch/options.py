@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from click.core import ParameterSource
 
 from nephoscope.cli.kit import options
 from nephoscope.cli.kit.options import FILE, Checked, Count, argument, duration, flag, option, ratio
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.command import AGE, SIZE
 
 _NOT_IN_UNIT = {"install", "uninstall", "list_all", "scope", "as_json", "plan", "store", "name"}

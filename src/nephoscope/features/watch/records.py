@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from pydantic import Field
 
 from nephoscope.core import limits
+from nephoscope.core.records import dataclass
 from nephoscope.features.compaction.compact import Policy
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nephoscope.core.model import Estimate, LineKey, RunResult, Severity, Shape, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.measure import plans, runs
 from nephoscope.measure.runs import Observer
 from nephoscope.results import analyse_run

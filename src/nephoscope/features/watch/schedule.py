@@ -11,12 +11,12 @@ import random
 import time
 import zoneinfo
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from datetime import datetime
 
 from cronsim import CronSim, CronSimError
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 MAX_COUNT = 100_000
 """Starts that are counted one by one; of a minute's schedule those of ten weeks."""

@@ -7,9 +7,10 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import in_thread
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.model import (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.model import Kind, MachineType
 from nephoscope.measure.cloud.spec import MachineGroup, RentalSpec

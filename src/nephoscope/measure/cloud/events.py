@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import Machine, ResourceState
 
 _OWN_END = "Client."

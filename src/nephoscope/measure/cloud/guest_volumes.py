@@ -10,9 +10,9 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.errors import BenchmarkFailed, RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import CloudResource
 from nephoscope.measure.targets.probe.target import Target
 

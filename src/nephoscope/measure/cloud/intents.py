@@ -19,7 +19,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.format_versions import RENTAL
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.provider import Cause
 
 LINES_READ_BYTES = 64 << 20

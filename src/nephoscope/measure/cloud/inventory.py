@@ -8,13 +8,14 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import regular, yamltext
+from nephoscope.core.records import dataclass
 from nephoscope.measure.targets.ssh.route import parse_hop
 
 COMMAND_S = 120.0

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.core.errors import NephoscopeError, RunFailed
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.intents import RentalFolder
 from nephoscope.measure.cloud.model import Machine, MachineRequest, ResourceState, Tags

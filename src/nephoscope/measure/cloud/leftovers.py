@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud import ended_rentals, machine_lives
 from nephoscope.measure.cloud.intents import RentalFolder, folders
 from nephoscope.measure.cloud.model import CloudResource

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.intents import LINES_READ_BYTES, Intent, RentalFolder, rentals_root
 
 INTERRUPTED, FAILED, REMOVED = "interrupted", "ended", "removed"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal, Self
 
+from nephoscope.core.records import dataclass
 from nephoscope.measure.provisioning import Quote
 
 Market = Literal["on demand", "spot"]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import together
 from nephoscope.measure.cloud.calls import CloudCalls
 from nephoscope.measure.cloud.events import EventKind, MachineEvent, events_between

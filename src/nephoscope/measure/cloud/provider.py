@@ -9,11 +9,11 @@ all. Methods block; they are called in threads, several at a time.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from nephoscope.core.errors import RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import (
     Account,
     Action,

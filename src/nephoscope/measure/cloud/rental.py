@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure.cloud import ended_rentals, machine_lives, user_data
 from nephoscope.measure.cloud.calls import CloudCalls

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from nephoscope.core.errors import BenchmarkFailed, NephoscopeError
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import uncancelled
 from nephoscope.measure.cloud import guest_volumes
 from nephoscope.measure.cloud.guest_volumes import BLOCK_BYTES, GuestVolume

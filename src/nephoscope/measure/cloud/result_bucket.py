@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 from nephoscope.core.errors import Lacking, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import Tags
 from nephoscope.measure.cloud.provider import CONNECT_S, READ_S, Cause, CloudError
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import Market, Placement
 
 BOOT_S = 600.0

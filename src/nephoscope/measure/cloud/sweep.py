@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import in_thread, together
 from nephoscope.measure.cloud.calls import BackOff, CloudCalls
 from nephoscope.measure.cloud.model import CloudResource, Kind, ResourceState

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from string import Template
 from typing import Any
 
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import together
 from nephoscope.measure.cloud import user_data
 from nephoscope.measure.cloud.calls import CloudCalls

@@ -9,10 +9,11 @@ agree with another. A clock that went back makes the lease begin anew.
 from __future__ import annotations
 
 import os.path
-from dataclasses import dataclass
 from string import Template
 
 import asyncssh
+
+from nephoscope.core.records import dataclass
 
 LEASE_FILE = "/run/nephoscope-lease"
 """Uptime in whole seconds at which the machine powers itself off."""

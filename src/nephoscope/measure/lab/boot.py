@@ -6,11 +6,12 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 
 KERNEL_MARK = "Linux version "
 """In the first line that every kernel prints."""

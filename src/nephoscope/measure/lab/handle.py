@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.boot import BootTimes
 from nephoscope.measure.lab.topology import HostSpec, Topology
 

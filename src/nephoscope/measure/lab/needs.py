@@ -8,12 +8,12 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core import programs
 from nephoscope.core.errors import Lacking
 from nephoscope.core.programs import find_launcher
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab import commands, names
 from nephoscope.measure.lab.network import namespaces
 

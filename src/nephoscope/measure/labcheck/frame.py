@@ -12,12 +12,13 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking, NephoscopeError, UsageError
 from nephoscope.core.format_versions import TOPOLOGY
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab import files, needs
 from nephoscope.measure.lab.check import carried_bits_per_s, configured_bits_per_s
 from nephoscope.measure.lab.handle import Lab

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from nephoscope.core.errors import PlanError, UnknownName, UsageError
 from nephoscope.core.reading.sentences import Place, choices, did_you_mean
 from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.plans.parameters import convert_value
 

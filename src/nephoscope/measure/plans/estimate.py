@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec, Catalog
@@ -17,6 +16,7 @@ from nephoscope.core import units
 from nephoscope.core.errors import PlanError
 from nephoscope.core.model import Setting, factors_key
 from nephoscope.core.reading.sentences import Place
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.plans.design.baselines import Pair
 from nephoscope.measure.plans.design.order import baseline_of

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from nephoscope.catalog import Catalog
@@ -16,6 +16,7 @@ from nephoscope.core.model import Background, Setting
 from nephoscope.core.reading.sentences import Place
 from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.check import checked
 from nephoscope.measure.plans.context import PlanContext, nowhere
 from nephoscope.measure.plans.design import baselines, crossing, order

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
@@ -11,6 +10,7 @@ from nephoscope.core.model import SELF, Background, Hook
 from nephoscope.core.reading.sentences import choices, did_you_mean
 from nephoscope.core.reading.validation_errors import ValidationErrors
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.records import dataclass
 from nephoscope.core.shared_load import GENERATORS
 from nephoscope.measure.plans.context import AGGRESSOR, DEFAULT_ROLES, SERVER, PlanContext
 from nephoscope.measure.plans.factors import lab

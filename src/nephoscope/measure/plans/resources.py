@@ -7,13 +7,14 @@ program may share pages, or march in step, and then show their likeness and not 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 from nephoscope import catalog
 from nephoscope.catalog import Catalog
 from nephoscope.core.reading.sentences import unknown_name
+from nephoscope.core.records import dataclass
 
 IDLE = "idle"
 """The neighbour that is there and does nothing: what it seems to take is the experiment's noise."""

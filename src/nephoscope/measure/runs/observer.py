@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.model import Sample, Setting, TrialKey, TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.measure.runs.schedule.alternatives import Outcome
 from nephoscope.measure.runs.schedule.progress import TimeLeft
 from nephoscope.store import StoredRun

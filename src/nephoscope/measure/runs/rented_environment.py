@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from nephoscope.core.errors import (
     UsageError,
 )
 from nephoscope.core.naming import plural
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import together
 from nephoscope.measure.cloud.events import reboots_between
 from nephoscope.measure.cloud.intents import RentalFolder

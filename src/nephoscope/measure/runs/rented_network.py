@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope import catalog
 from nephoscope.catalog.instruments import NET_RTT, NET_THROUGHPUT
 from nephoscope.core.errors import PlanError, UsageError
 from nephoscope.core.model import Setting
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import Machine
 from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.cloud.spec import RentalSpec

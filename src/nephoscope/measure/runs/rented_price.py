@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from nephoscope import catalog
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.rental import Rentals
 from nephoscope.measure.cloud.spec import RentalSpec
 from nephoscope.measure.plans import Plan, estimate, expand

@@ -7,9 +7,9 @@ import os
 import select
 import signal
 import time
-from dataclasses import dataclass
 
 from nephoscope.core.errors import RunFailed, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.store import Holder, StoredRun
 
 STOP_S = 120.0

@@ -7,12 +7,12 @@ trials, nobody decides here: every setting gets its least number of rounds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.catalog import FINGERPRINT, NATIVE, BenchmarkSpec, Catalog
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Setting
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.result_bucket import SignedAddress
 from nephoscope.measure.plans import Plan, warmup_rounds
 from nephoscope.measure.runs.schedule.groups import Group, Work, groups_of, in_order

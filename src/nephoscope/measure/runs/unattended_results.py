@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ from nephoscope.catalog import Catalog
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import TrialStatus
 from nephoscope.core.reading import jsontext
+from nephoscope.core.records import dataclass
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.observer import Observer

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Sample
+from nephoscope.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import PROBE_PROTOCOL, RECORDING
 from nephoscope.core.model import factors_key
 from nephoscope.core.reading import jsontext, textfile
+from nephoscope.core.records import dataclass
 
 LOST = "target_lost"
 """Failure name of a trial whose target did not answer, in records and in answers."""

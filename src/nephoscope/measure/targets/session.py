@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.errors import BenchmarkFailed
+from nephoscope.core.records import dataclass
 from nephoscope.measure.targets.base import IpVersion, Peer, TargetTrial
 from nephoscope.measure.targets.probe.process import Running
 from nephoscope.measure.targets.probe.target import Target

@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.change_points import seasons, step_test
 from nephoscope.stats.change_points.noise import WHITE, NoiseModel
 from nephoscope.stats.statistics.means import t_quantile

@@ -7,11 +7,11 @@ with steps at all places are one filter over the reversed values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.linear_filter import linear_filter
 from nephoscope.stats.statistics.values import Array
 

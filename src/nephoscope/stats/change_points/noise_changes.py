@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.change_points import detection
 from nephoscope.stats.change_points.detection import DetectedStep
 from nephoscope.stats.statistics.values import Array

@@ -7,11 +7,10 @@ the whole series, is subtracted first, if the days show one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array
 
 Indices = NDArray[np.intp]

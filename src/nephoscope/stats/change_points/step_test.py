@@ -12,13 +12,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy import special
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.change_points import seasons
 from nephoscope.stats.change_points.noise import MODELS, WHITE, NoiseModel
 from nephoscope.stats.statistics.values import Array

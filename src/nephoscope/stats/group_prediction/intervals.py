@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.group_prediction.model import (
     GroupedProcess,
     Predicted,

@@ -8,11 +8,11 @@ Gaussian part counts as variance, so that it grows away from the data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array
 
 INDUCING = 300

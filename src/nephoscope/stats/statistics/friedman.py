@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.dependence import midranks
 from nephoscope.stats.statistics.values import Array, Refused
 

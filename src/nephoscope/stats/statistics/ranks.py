@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.dependence import midranks
 from nephoscope.stats.statistics.distributions import normal_quantile
 from nephoscope.stats.statistics.means import two_sided_p

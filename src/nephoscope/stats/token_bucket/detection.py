@@ -10,12 +10,12 @@ docs/decisions/0088-credit-is-a-drop-that-load-does-not-undo.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array, Numbers, Refused, finite, percent
 from nephoscope.stats.statistics.variation import robust_cv
 from nephoscope.stats.token_bucket import segments

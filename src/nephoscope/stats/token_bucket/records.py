@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 
 CreditWord = Literal["on credit", "steady", "varies", "cannot be told"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics.values import Array
 
 MOST_POINTS = 1200

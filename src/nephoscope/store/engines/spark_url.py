@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 CLASSIC, CONNECT = "spark://", "sc://"
 SCHEMES = (CLASSIC, CONNECT)

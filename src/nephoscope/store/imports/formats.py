@@ -7,13 +7,13 @@ other format has, and its line in FORMATS.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from nephoscope.catalog.adapters import ADAPTERS
 from nephoscope.core.reading import jsonstream
 from nephoscope.core.reading.phoronix import is_json as is_phoronix_json
+from nephoscope.core.records import dataclass
 from nephoscope.store.imports import (
     code_benchmarks,
     fio,

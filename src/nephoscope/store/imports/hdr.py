@@ -14,7 +14,8 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from nephoscope.core.records import dataclass
 
 _COMPRESSED_V2, _V2 = 0x1C849304, 0x1C849303
 _DOUBLE = (0x0C72124E, 0x0C72124F)

@@ -6,10 +6,11 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from nephoscope.core.reading import jsontext
+from nephoscope.core.records import dataclass
 from nephoscope.store.imports.k6 import FAILURES, NO_TIMES, SHARE_OF_FAILURES, TIMES
 from nephoscope.store.imports.moments import moment_s
 from nephoscope.store.imports.rows import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from nephoscope.core.records import dataclass
 from nephoscope.store.imports.rows import ImportedHistogram, ImportedRow, Merge
 
 _NAMED = 60

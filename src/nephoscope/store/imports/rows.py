@@ -6,11 +6,12 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from nephoscope.core.model import Better, factors_key
 from nephoscope.core.reading.jsonstream import Repeated
+from nephoscope.core.records import dataclass
 from nephoscope.stats.statistics import histograms
 from nephoscope.store.imports.hdr import HdrHistogram, HdrPrecision, added
 from nephoscope.store.imports.units import Unit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from nephoscope.core import limits
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.reading import jsonstream, regular
+from nephoscope.core.records import dataclass
 
 DATABASE = b"SQLite format 3\0"
 """The first bytes of a database, of which nothing else is read at once."""

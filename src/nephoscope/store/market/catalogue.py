@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import MARKET
 from nephoscope.core.model import Better
 from nephoscope.core.reading import jsontext, regular
+from nephoscope.core.records import dataclass
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.market.records import (
     MarketMetric,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, NamedTuple
 
 from nephoscope.core.model import Better
+from nephoscope.core.records import dataclass
 
 MOMENTS = (
     "api_start",

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -14,6 +13,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from nephoscope.core import limits
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors, write_atomically
 

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.format_versions import OBJECT_STORE
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import digests
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.objects.mirror import Mirror, name_of, new_name

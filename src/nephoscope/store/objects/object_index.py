@@ -15,7 +15,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError
 from nephoscope.core.format_versions import OBJECT_STORE
 from nephoscope.core.reading import jsontext, regular
+from nephoscope.core.records import dataclass
 from nephoscope.store import digests
 from nephoscope.store.files import write_atomically
 from nephoscope.store.objects.primitives import ConditionFailed, ObjectService

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
@@ -13,6 +12,7 @@ from nephoscope.catalog.adapters.frame import ToolStep
 from nephoscope.catalog.adapters.quantities import boolean, period, text, whole
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Shape
+from nephoscope.core.records import dataclass
 
 SOCKET = "status.sock"
 """Where a balancer shows its counters: a socket in its scratch folder, so that only we reach it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from nephoscope.core.records import dataclass
 
 WORKS, LIMITED, LACKS = "works", "limited", "lacks"
 

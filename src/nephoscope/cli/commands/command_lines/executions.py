@@ -6,7 +6,7 @@ import json
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from nephoscope.cli.kit import output
 from nephoscope.cli.kit.measuring import NOTHING_VALID
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialStatus
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from nephoscope.cli.kit.options import FILE, Count, Parsed, duration, flag, option, ratio, repeated
 from nephoscope.core.errors import UsageError
+from nephoscope.core.records import dataclass
 
 _RUNS = Count(1, 1_000_000)
 _ALL = "all-non-zero"

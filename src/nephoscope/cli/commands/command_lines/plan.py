@@ -7,7 +7,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -15,6 +15,7 @@ from nephoscope import catalog
 from nephoscope.cli.commands.command_lines.options import CommandOptions
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import yamltext
+from nephoscope.core.records import dataclass
 from nephoscope.measure import plans
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import ROUNDS_TO_DECIDE

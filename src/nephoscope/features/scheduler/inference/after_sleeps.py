@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.scheduler.inference.replenishments import (
     long_gaps,
     median_by_time,

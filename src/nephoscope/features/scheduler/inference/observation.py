@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.scheduler.inference import onset, replenishments, shares, timing
 from nephoscope.features.scheduler.inference.onset import Onset, Onsets
 from nephoscope.features.scheduler.inference.replenishments import Replenishments

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.scheduler.inference import after_sleeps, replenishments, timing
 from nephoscope.features.scheduler.inference.after_sleeps import AfterSleeps
 from nephoscope.features.scheduler.inference.replenishments import Replenishments

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.scheduler.inference.verdict import Fit, Gap, Loop, ObservationWindow
 from nephoscope.stats.statistics.means import t_quantile
 from nephoscope.stats.statistics.values import Array

@@ -16,11 +16,12 @@ or where runs are one tick and two in turns.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.scheduler.inference.replenishments import (
     Replenishments,
     find,

@@ -7,11 +7,12 @@ its gaps. A verdict names the mechanism that takes the CPU away, with the eviden
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from nephoscope.core.model import INTERNAL, Estimate
+from nephoscope.core.records import dataclass
 
 
 class Word(StrEnum):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.comparison.rules import Mark
 from nephoscope.features.studies.comparison.side_by_side import ComparisonOutcome
 from nephoscope.features.studies.definition.study import Conclusion, Study

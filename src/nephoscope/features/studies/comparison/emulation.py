@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nephoscope.core.model import Estimate, RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.scheduler.inference.verdict import SchedulerVerdicts
 from nephoscope.features.studies.catalogue import Number, ReferenceStudy
 from nephoscope.features.studies.comparison import measured, rules

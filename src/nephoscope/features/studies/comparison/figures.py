@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nephoscope.core.model import Estimate, RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.comparison import measured
 from nephoscope.features.studies.comparison.published import ReferenceFigure, compute_figure

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.comparison import rules
 from nephoscope.features.studies.comparison.part_result import PartResult
 from nephoscope.features.studies.comparison.rules import Mark

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.model import RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.comparison.emulation import RowOutcome, compare_rows
 from nephoscope.features.studies.comparison.figures import FilledFigure, fill_figures

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate, RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.comparison import measured, rules
 from nephoscope.features.studies.comparison.rules import Range
 from nephoscope.features.studies.comparison.side_by_side import control_failure

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.definition.selectors import Cell, Cells, PublishedFigure
 from nephoscope.stats.statistics.means import Summary, fieller, summary

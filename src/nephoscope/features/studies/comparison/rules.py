@@ -23,10 +23,10 @@ order: each name over the next one, as a ratio to 1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nephoscope.core.model import Estimate
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.comparison.published import ReferenceFigure
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nephoscope.catalog import SIMULATED
 from nephoscope.core.model import Estimate, RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.catalogue import ReferenceStudy
 from nephoscope.features.studies.comparison import measured, rules
 from nephoscope.features.studies.comparison.published import ReferenceFigure, compute_figure

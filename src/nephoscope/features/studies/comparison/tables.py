@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate, RunResult
+from nephoscope.core.records import dataclass
 from nephoscope.features.studies.catalogue import Number, ReferenceStudy
 from nephoscope.features.studies.comparison import measured
 from nephoscope.features.studies.comparison.published import CONFIDENCE

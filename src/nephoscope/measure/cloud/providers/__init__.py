@@ -7,12 +7,12 @@ imported when a provider is opened.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading.sentences import did_you_mean
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.provider import CloudSettings, Provider
 
 

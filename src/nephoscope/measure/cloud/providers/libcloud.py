@@ -12,13 +12,14 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import (
     Account,
     Action,

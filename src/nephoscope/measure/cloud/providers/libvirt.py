@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import libvirt
 
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import (
     Account,
     Action,

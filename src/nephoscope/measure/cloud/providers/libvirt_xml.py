@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from nephoscope.core.records import dataclass
 from nephoscope.measure.cloud.model import Tags
 from nephoscope.measure.cloud.provider import Cause, CloudError
 

@@ -12,11 +12,11 @@ import os
 import platform
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import Lacking
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab import needs
 from nephoscope.measure.lab.commands import read_json, try_lock
 from nephoscope.measure.lab.images import build

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from nephoscope.core.records import dataclass
 
 DRIVERS = ("virtio_pci", "virtio_blk", "virtio_net", "virtio-rng")
 """Modules of Debian's cloud kernel that a guest needs; what they depend on comes with them."""

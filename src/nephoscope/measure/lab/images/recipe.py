@@ -6,11 +6,11 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from nephoscope.core.format_versions import LAB_IMAGE
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab import commands
 from nephoscope.measure.lab.images.initramfs import DRIVERS
 

@@ -15,10 +15,10 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import Lacking, RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.limits.hierarchies import CgroupLayout, Hierarchy, layout
 
 PREFIX = "nephoscope"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import Lacking, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.limits.cgroups import HostCgroup, put
 from nephoscope.measure.lab.limits.hierarchies import unescaped
 from nephoscope.measure.lab.topology import DiskSpec

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import Lacking
+from nephoscope.core.records import dataclass
 
 HOST_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "io", "pids", "freezer")
 """What a host is limited or counted by; version 1's blkio goes by the name io."""

@@ -12,8 +12,8 @@ import ipaddress
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.handle import Nic, Route
 from nephoscope.measure.lab.topology import LinkSpec, Topology
 

@@ -7,11 +7,11 @@ in the two namespaces. Rates are HTB's in all three, on the devices at both ends
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from nephoscope.core import units
 from nephoscope.core.errors import Lacking
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab import names, needs
 from nephoscope.measure.lab.handle import LinkImplementation
 from nephoscope.measure.lab.needs import Abilities

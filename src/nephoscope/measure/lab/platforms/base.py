@@ -11,10 +11,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nephoscope.core.errors import Lacking, RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab import commands, names, processes
 from nephoscope.measure.lab.commands import entering
 from nephoscope.measure.lab.handle import HostPlan, StartedHost

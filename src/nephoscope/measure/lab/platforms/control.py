@@ -8,11 +8,11 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.core.errors import RunFailed
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab.handle import GuestAccess
 from nephoscope.measure.lab.network import namespaces
 

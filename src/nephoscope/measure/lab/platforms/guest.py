@@ -11,11 +11,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
 from nephoscope.core.errors import Lacking, UsageError
+from nephoscope.core.records import dataclass
 from nephoscope.measure.lab import boot, commands, images
 from nephoscope.measure.lab.boot import Console
 from nephoscope.measure.lab.handle import GuestAccess, HostPlan, Nic, StartedHost

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.core.reading.sentences import did_you_mean
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.context import PlanContext
 from nephoscope.measure.plans.design import fraction
 from nephoscope.measure.plans.design.fraction import Fraction, UnbalancedFraction

@@ -12,8 +12,10 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+from nephoscope.core.records import dataclass
 
 MIN_RESOLUTION = 3
 """At 2 two main effects would be one and the same column."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from nephoscope.core.model import Setting
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.context import PlanContext
 from nephoscope.measure.plans.design.baselines import Pair
 from nephoscope.measure.plans.model import Nest, Plan

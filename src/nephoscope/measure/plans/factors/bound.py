@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.context import PlanContext
 from nephoscope.measure.plans.model import Factor
 from nephoscope.measure.plans.parameters import convert_value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from nephoscope.core.reading.fields import Record
 from nephoscope.core.reading.paths import put
 from nephoscope.core.reading.sentences import Place, place_in
 from nephoscope.core.reading.yamltext import Loc
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans.model import Plan
 
 _HINT = "Begin with `name: …` and `{}:`."

@@ -5,10 +5,11 @@ from __future__ import annotations
 import bisect
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from nephoscope.core.model import Setting, Shape, TrialRecord, TrialStatus
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans import Repeat
 from nephoscope.measure.runs.schedule.headline import SeriesKey
 from nephoscope.stats import stopping

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Setting, factors_key
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.alternatives import Alternative, Pair
 from nephoscope.stats import compare

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from nephoscope.core.model import Setting, TrialKey
+from nephoscope.core.records import dataclass
 from nephoscope.core.shared_load import sharing_targets
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan

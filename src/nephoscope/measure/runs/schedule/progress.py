@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core import units
 from nephoscope.core.model import Setting, TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.measure.plans.estimate import money_spent
 from nephoscope.measure.plans.service_use import use_of

@@ -8,12 +8,12 @@ run that was killed at any moment goes on where it was, with no trial lost and n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 from nephoscope.catalog import Catalog
 from nephoscope.core.model import Setting, TrialKey, TrialRecord
+from nephoscope.core.records import dataclass
 from nephoscope.measure import plans
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.alternatives import Outcome, Pair

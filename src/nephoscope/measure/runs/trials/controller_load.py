@@ -13,8 +13,9 @@ import resource
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from nephoscope.core.records import dataclass
 
 TICK_S = 0.05
 """Between two readings: 20 a second take less than 0.1 % of a CPU."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.model import Background, Sample
+from nephoscope.core.records import dataclass
 from nephoscope.measure.runs.trials.timing import Window
 from nephoscope.measure.targets import Peer, TargetTrial, session
 from nephoscope.measure.targets.probe.process import Running

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Sample, TrialRecord, TrialStatus
+from nephoscope.core.records import dataclass
 from nephoscope.core.shared_load import UNTIL_FAILURE
 from nephoscope.measure.runs.schedule.alternatives import LOST
 from nephoscope.measure.runs.schedule.groups import Group, Work

@@ -17,12 +17,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from nephoscope.core.errors import Lacking, NephoscopeError, TargetError
 from nephoscope.core.grouping import group_by
+from nephoscope.core.records import dataclass
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Invalidity
 from nephoscope.measure.runs import concurrency

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nephoscope.core import units
+from nephoscope.core.records import dataclass
 from nephoscope.measure.targets import TargetTrial
 from nephoscope.measure.targets.session import Side
 

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from nephoscope.catalog import CPU_GAPS, BenchmarkSpec, Catalog
 from nephoscope.core.errors import BenchmarkFailed, NephoscopeError
 from nephoscope.core.model import Background, Hook
+from nephoscope.core.records import dataclass
 from nephoscope.core.shared_load import GENERATOR, STARTED
 from nephoscope.core.tasks import together, uncancelled
 from nephoscope.measure import plans

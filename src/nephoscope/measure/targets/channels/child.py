@@ -7,9 +7,9 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import IO
 
+from nephoscope.core.records import dataclass
 from nephoscope.core.tasks import uncancelled
 
 GRACE_S = 2.0

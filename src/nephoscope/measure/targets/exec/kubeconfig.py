@@ -12,13 +12,13 @@ import subprocess
 import tempfile
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core import limits
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading import regular, yamltext
+from nephoscope.core.records import dataclass
 from nephoscope.measure.targets.exec.rest import RestServer
 
 _PLUGIN_S = 60.0

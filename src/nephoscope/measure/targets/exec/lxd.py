@@ -8,13 +8,13 @@ import os
 import ssl
 import urllib.parse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import TargetError, UsageError
 from nephoscope.core.reading import regular, yamltext
+from nephoscope.core.records import dataclass
 from nephoscope.measure.targets.channels.channel import connection_lost
 from nephoscope.measure.targets.exec.channel import ExecChannel, returncode_of
 from nephoscope.measure.targets.exec.rest import Answer, RestServer, words_of_failure

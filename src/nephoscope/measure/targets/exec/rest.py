@@ -9,8 +9,10 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from nephoscope.core.records import dataclass
 
 CONNECT_S, READ_S = 5.0, 30.0
 """Longest waits for a connection, and for an answer."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import Field
 
 from nephoscope.catalog import SIMULATION, BenchmarkSpec
 from nephoscope.core.reading.fields import NAME, Record
+from nephoscope.core.records import dataclass
 
 if TYPE_CHECKING:
     from nephoscope.measure.targets.probe.target import Target

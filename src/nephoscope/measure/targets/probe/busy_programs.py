@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from nephoscope.core.records import dataclass
 
 BUSY_PROGRAMS = "busy_programs"
 """Name of the document of a trial that holds them."""

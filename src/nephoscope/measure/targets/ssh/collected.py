@@ -11,10 +11,11 @@ import asyncio
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nephoscope.core.errors import TargetError
+from nephoscope.core.records import dataclass
 from nephoscope.measure.targets.channels.channel import connection_lost
 from nephoscope.measure.targets.channels.remote import RemoteProgram
 from nephoscope.measure.targets.channels.shell import ShellChannel

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ import asyncssh
 
 from nephoscope.core import limits
 from nephoscope.core.errors import TargetError, words_of
+from nephoscope.core.records import dataclass
 from nephoscope.measure.targets.ssh.host_keys import DEFAULT_FILES, HostKeys, load_host_keys
 from nephoscope.measure.targets.ssh.route import Hop, SshRoute, parse_hop, ssh_name
 

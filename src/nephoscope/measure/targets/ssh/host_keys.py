@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import asyncssh
@@ -17,6 +17,7 @@ import asyncssh
 from nephoscope.core import limits
 from nephoscope.core.errors import TargetError
 from nephoscope.core.reading import regular
+from nephoscope.core.records import dataclass
 
 DEFAULT_PORT = 22
 DEFAULT_FILES = (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from nephoscope.core.records import dataclass
 
 _REFUSED = frozenset("'\"`$\\;&<>|(){}")
 

@@ -12,11 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.reading.printable import printable
+from nephoscope.core.records import dataclass
 from nephoscope.store.files import translating_os_errors
 from nephoscope.store.imports.inspector.folder import TypeFolder, scan
 from nephoscope.store.imports.inspector.tasks import FACTS, REDUNDANT, TASKS, read_type

@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from nephoscope.core import limits
 from nephoscope.core.reading import jsontext, regular
 from nephoscope.core.reading.printable import printable
+from nephoscope.core.records import dataclass
 from nephoscope.store.imports.moments import moment_s
 
 Stamp = tuple[str, int, int]
