@@ -239,8 +239,32 @@ def test_help_and_list_load_no_heavy_library(words: list[str]) -> None:
         [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
     )
     loaded = {name.split(".")[0] for name in done.stderr.split()}
-    heavy = {"numpy", "scipy", "pyarrow", "pydantic", "rich", "yaml", "jinja2"}
+    heavy = {"numpy", "scipy", "pyarrow", "pydantic", "rich", "yaml", "asyncio"}
     assert not loaded & heavy
+
+
+def test_a_benchmark_of_a_command_loads_what_it_uses(tmp_path: Path) -> None:
+    program = (
+        "import sys; from nephoscope.command_line import main; code = main(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    words = ["bench", "--command", "true", "--runs", "2", "--store", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    unused = {"scipy", "rich", "numpy.ma", "xml.etree.ElementTree", "fastapi", "asyncssh"}
+    unused |= {
+        f"nephoscope.{name}"
+        for name in (
+            "catalog.adapters.fio",
+            "features.comparison.result",
+            "measure.targets.ssh",
+            "report.terminal_output",
+        )
+    }
+    assert "numpy" in loaded
+    assert not loaded & unused
 
 
 def test_the_summary_of_each_command_is_the_first_sentence_of_its_help() -> None:
