@@ -259,7 +259,6 @@ def test_a_benchmark_of_a_command_loads_what_it_uses(tmp_path: Path) -> None:
         for name in (
             "catalog.adapters.fio",
             "features.comparison.result",
-            "measure.targets.ssh",
             "report.terminal_output",
         )
     }
