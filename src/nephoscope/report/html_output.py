@@ -18,11 +18,15 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from nephoscope.report import markup
+from nephoscope.report import drawing, markup
 from nephoscope.report.blocks import Chart, Section
 
 PLOTLY = "plotly-cartesian-4.1.1.min.js.gz"
 """The drawing library (static/README.md)."""
+
+_OWN = ("marks.js", "charts.js", "page.js")
+_LIBRARY = ("plotly.js", "page.js")
+"""Scripts of a page whose figures `drawing.draws`, and of one that carries the library."""
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
@@ -30,11 +34,12 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     charts = [block for part in sections for block in part.blocks if isinstance(block, Chart)]
     policy, scripts = _policy([]), None
     if charts:
-        packed, library_hash = _library()
-        script = _script("page.js")
+        own = all(drawing.draws(chart.figure) for chart in charts)
+        packed, hashes = ("", []) if own else _library()
+        script = "".join(map(_script, _OWN if own else _LIBRARY))
         figures = safe_json({chart.id: chart.figure for chart in charts})
         scripts = markup.Scripts(figures, packed, script)
-        policy = _policy([_hash(script.encode()), library_hash])
+        policy = _policy([_hash(script.encode()), *hashes])
     style = _asset("page.css")
     return markup.page(title, subtitle, sections, policy=policy, style=style, scripts=scripts)
 
@@ -57,10 +62,10 @@ def _script(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _library() -> tuple[str, str]:
+def _library() -> tuple[str, list[str]]:
     """Returns the compressed drawing library as text, and the hash of what the page makes of it."""
     packed = resources.files("nephoscope.report").joinpath("static", PLOTLY).read_bytes()
-    return base64.b64encode(packed).decode(), _hash(gzip.decompress(packed))
+    return base64.b64encode(packed).decode(), [_hash(gzip.decompress(packed))]
 
 
 def _hash(script: bytes) -> str:

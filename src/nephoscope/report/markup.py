@@ -40,7 +40,7 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """What a page executes: the figures as JSON, the packed library, and the script that draws."""
+    """What a page executes: figures as JSON, the packed library or '', the script that draws."""
 
     figures: str
     library: str
@@ -91,9 +91,10 @@ def _contents(sections: Sequence[Section]) -> str:
 
 
 def _scripts(scripts: Scripts) -> str:
+    library = f'<script type="application/gzip" id="library">{scripts.library}</script>\n'
     return (
         f'<script type="application/json" id="figures">{scripts.figures}</script>\n'
-        f'<script type="application/gzip" id="library">{scripts.library}</script>\n'
+        f"{library if scripts.library else ''}"
         f"<script>{scripts.drawing}</script>\n"
     )
 
