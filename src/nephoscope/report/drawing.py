@@ -64,6 +64,7 @@ def _draws_trace(trace: Mapping[str, Any]) -> bool:
         trace.keys() <= _TRACE.get(trace["type"], set())
         and (trace["type"] != "bar" or trace.get("orientation") == "h")
         and trace.get("fill") in (None, "toself")
+        and trace.get("hoverinfo") in (None, "skip", "name")
         and line.keys() <= _LINE
         and line.get("dash", "solid") in _DASHES
         and line.get("shape", "linear") in ("linear", "hv")

@@ -139,9 +139,10 @@ const marks = (() => {
       if (mode.includes("lines")) drawLines(own, trace, x, y);
       if (mode.includes("markers")) drawPoints(own, trace, x, y);
       if (mode.includes("text")) texts(own, trace, x, y, size);
-      if (trace.customdata && trace.hoverinfo !== "skip") {
-        trace.x.forEach((value, i) => targets.push(
-          { a: x(value), b: y(trace.y[i]), text: trace.customdata[i], colour: colourOf(trace) }));
+      const isNamed = trace.hoverinfo === "name";
+      if (isNamed || (trace.customdata && trace.hoverinfo !== "skip")) {
+        trace.x.forEach((value, i) => targets.push({ a: x(value), b: y(trace.y[i]),
+          text: isNamed ? trace.name : trace.customdata[i], colour: colourOf(trace) }));
       }
     }
     const error = trace.error_x ?? trace.error_y;
