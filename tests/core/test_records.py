@@ -6,12 +6,15 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nephoscope
 from nephoscope.core.records import dataclass
 
 OPTIONS: list[dict[str, bool]] = [
@@ -104,3 +107,15 @@ def test_a_class_is_compiled_when_its_first_instance_is_made() -> None:
     kind(x=2)
     assert compiled is not waiting
     assert kind.__init__ is compiled
+
+
+def test_the_package_has_no_data_classes_of_another_kind() -> None:
+    package = Path(nephoscope.__file__).parent
+    own = package / "core" / "records.py"
+    pattern = re.compile(r"^from dataclasses import [^\n]*\bdataclass\b", re.MULTILINE)
+    wrong = [
+        path
+        for path in package.rglob("*.py")
+        if path != own and pattern.search(path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "import it from nephoscope.core.records"

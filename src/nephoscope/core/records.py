@@ -57,18 +57,18 @@ else:
 
     def _compare(cls, *, hashable):
         fields = dataclasses.fields(cls)
-        shown = [field.name for field in fields if field.repr]
+        repr_names = [field.name for field in fields if field.repr]
         compared = _values_of([field.name for field in fields if field.compare])
         hashed = [field.name for field in fields if _is_hashed(field)]
 
         @reprlib.recursive_repr()
         def __repr__(self):  # noqa: N807
-            values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+            values = ", ".join(f"{name}={getattr(self, name)!r}" for name in repr_names)
             return f"{self.__class__.__qualname__}({values})"
 
-        def __eq__(self, other):  # noqa: N807
-            if other.__class__ is self.__class__:
-                return compared(self) == compared(other)
+        def __eq__(self, value):  # noqa: N807
+            if value.__class__ is self.__class__:
+                return compared(self) == compared(value)
             return NotImplemented
 
         cls.__repr__, cls.__eq__, cls.__hash__ = __repr__, __eq__, None

@@ -55,6 +55,8 @@ class _Adapters(Mapping[str, Adapter]):
         return {**_own(), **{adapter.spec.id: adapter for adapter in adapters_of_other_packages()}}
 
     def __getitem__(self, name: str) -> Adapter:
+        if "_every" in vars(self):
+            return self._every[name]
         if kind_of_own(name) not in (None, ADAPTER):
             raise KeyError(name)
         return _own().get(name) or self._every[name]
