@@ -284,6 +284,15 @@ def test_only_the_called_command_is_imported() -> None:
     assert not loaded & {"nephoscope.cli.commands.bench", "nephoscope.features.isolation.command"}
 
 
+def test_the_help_imports_no_command() -> None:
+    program = (
+        "import sys; from nephoscope.command_line import main; main(['--help']); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert not [name for name in done.stderr.split() if name.endswith(("command", "commands.list"))]
+
+
 def test_only_the_output_module_and_the_frame_print() -> None:
     for path in COMMANDS.glob("*.py"):
         if path.name != "output.py":
