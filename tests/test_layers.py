@@ -36,7 +36,13 @@ ROWS: tuple[tuple[str, ...], ...] = (
 SPLIT = frozenset({"cli", "core", "features", "measure"})
 """Folders of which each folder is a package for the search of cycles."""
 
-STATS_MAY_IMPORT = ("core.errors", "core.grouping", "core.units", "core.naming", "core.model")
+STATS_MAY_IMPORT = (
+    "core.errors",
+    "core.grouping",
+    "core.model",
+    "core.naming",
+    "core.units",
+)
 """Statistics get arrays and return estimates: nothing that reads or writes."""
 
 

@@ -239,8 +239,31 @@ def test_help_and_list_load_no_heavy_library(words: list[str]) -> None:
         [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
     )
     loaded = {name.split(".")[0] for name in done.stderr.split()}
-    heavy = {"numpy", "scipy", "pyarrow", "pydantic", "rich", "yaml", "jinja2"}
+    heavy = {"numpy", "scipy", "pyarrow", "pydantic", "rich", "yaml", "asyncio"}
     assert not loaded & heavy
+
+
+def test_a_benchmark_of_a_command_loads_what_it_uses(tmp_path: Path) -> None:
+    program = (
+        "import sys; from nephoscope.command_line import main; code = main(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    words = ["bench", "--command", "true", "--runs", "2", "--store", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    unused = {"scipy", "rich", "numpy.ma", "xml.etree.ElementTree", "fastapi", "asyncssh"}
+    unused |= {
+        f"nephoscope.{name}"
+        for name in (
+            "catalog.adapters.fio",
+            "features.comparison.result",
+            "report.terminal_output",
+        )
+    }
+    assert "numpy" in loaded
+    assert not loaded & unused
 
 
 def test_the_summary_of_each_command_is_the_first_sentence_of_its_help() -> None:
@@ -259,6 +282,15 @@ def test_only_the_called_command_is_imported() -> None:
     loaded = set(done.stderr.split())
     assert "nephoscope.cli.commands.version" in loaded
     assert not loaded & {"nephoscope.cli.commands.bench", "nephoscope.features.isolation.command"}
+
+
+def test_the_help_imports_no_command() -> None:
+    program = (
+        "import sys; from nephoscope.command_line import main; main(['--help']); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert not [name for name in done.stderr.split() if name.endswith(("command", "commands.list"))]
 
 
 def test_only_the_output_module_and_the_frame_print() -> None:

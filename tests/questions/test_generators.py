@@ -92,18 +92,18 @@ def test_do_two_generators_send_what_one_would(ask: Asking) -> None:
             "--trials 2 --seed 3"
         )
         seen = server.requests
-    # 0.2 s of warm-up and 1 s, twice: 2 x 240 requests, dealt out one by one.
+    # Of 1 s each, with 0.1 s of warm-up: 2 x 200 requests, dealt out one by one.
     answer.says(
-        r"480 requests due on 2 generators = 480 answered \+ 0 failed \+ 0 lost, as many as the "
+        r"400 requests due on 2 generators = 400 answered \+ 0 failed \+ 0 lost, as many as the "
         r"schedule has\."
     )
     answer.says(r"They began within \S+ [nµm]s of each other")
-    answer.says(r"local-1 240 240 0 0 ")
-    answer.says(r"all 480 480 0 0 ")
-    assert seen == 480
+    answer.says(r"local-1 200 200 0 0 ")
+    answer.says(r"all 400 400 0 0 ")
+    assert seen == 400
     shared = shared_of(ask, answer)
     assert shared["is_conserved"]
-    assert [each["due_count"] for each in shared["generators"]] == [240, 240]
+    assert [each["due_count"] for each in shared["generators"]] == [200, 200]
 
 
 @pytest.mark.alone

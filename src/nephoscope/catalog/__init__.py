@@ -330,6 +330,12 @@ def load() -> Catalog:
     return replace(own, benchmarks={**own.benchmarks, **more}) if more else own
 
 
+def kind_of_own(benchmark_id: str) -> str | None:
+    """Returns the kind of a benchmark of this package; None for an unknown one."""
+    spec = _own().benchmarks.get(benchmark_id)
+    return spec.kind if spec else None
+
+
 @cache
 def _own() -> Catalog:
     native = parse(_document("benchmarks.json"))

@@ -1,6 +1,6 @@
 """Blocks as one HTML page that opens anywhere: no network, no second file.
 
-Every text passes the template's autoescape. Figures travel as JSON in a script element that the
+Every text passes `markup.escape`. Figures travel as JSON in a script element that the
 browser does not run, the drawing library compressed in another one. A content security policy
 forbids every load and every script but that of this page and the library, which it knows by their
 hash: text from a machine could not run if it got through.
@@ -18,35 +18,30 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from nephoscope.report import sparklines, wording
-from nephoscope.report.blocks import Chart, Linked, Section, Strip
+from nephoscope.report import drawing, markup
+from nephoscope.report.blocks import Chart, Section
 
 PLOTLY = "plotly-cartesian-4.1.1.min.js.gz"
 """The drawing library (static/README.md)."""
+
+_OWN = ("marks.js", "charts.js", "page.js")
+_LIBRARY = ("plotly.js", "page.js")
+"""Scripts of a page whose figures `drawing.draws`, and of one that carries the library."""
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """The whole report. Charts are drawn by a script; their tables stand without it."""
     charts = [block for part in sections for block in part.blocks if isinstance(block, Chart)]
-    packed, library_hash = _library() if charts else ("", "")
-    script = _script("page.js") if charts else ""
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            title=title,
-            subtitle=subtitle,
-            sections=sections,
-            style=Markup(_asset("page.css")),
-            figures=Markup(safe_json({chart.id: chart.figure for chart in charts})),
-            script=Markup(script),
-            library=Markup(packed),
-            policy=_policy([_hash(script.encode()), library_hash] if charts else []),
-        )
-    )
+    policy, scripts = _policy([]), None
+    if charts:
+        own = all(drawing.draws(chart.figure) for chart in charts)
+        packed, hashes = ("", []) if own else _library()
+        script = "".join(map(_script, _OWN if own else _LIBRARY))
+        figures = safe_json({chart.id: chart.figure for chart in charts})
+        scripts = markup.Scripts(figures, packed, script)
+        policy = _policy([_hash(script.encode()), *hashes])
+    style = _asset("page.css")
+    return markup.page(title, subtitle, sections, policy=policy, style=style, scripts=scripts)
 
 
 def safe_json(value: Any) -> str:
@@ -67,10 +62,10 @@ def _script(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _library() -> tuple[str, str]:
+def _library() -> tuple[str, list[str]]:
     """Returns the compressed drawing library as text, and the hash of what the page makes of it."""
     packed = resources.files("nephoscope.report").joinpath("static", PLOTLY).read_bytes()
-    return base64.b64encode(packed).decode(), _hash(gzip.decompress(packed))
+    return base64.b64encode(packed).decode(), [_hash(gzip.decompress(packed))]
 
 
 def _hash(script: bytes) -> str:
@@ -84,20 +79,3 @@ def _policy(hashes: Sequence[str]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("nephoscope.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters["kind"] = lambda block: type(block).__name__.lower()
-    environment.filters["aligned"] = wording.aligned
-    environment.filters["points"] = sparklines.as_svg_points
-    environment.tests["strip"] = lambda cell: isinstance(cell, Strip)
-    environment.tests["linked"] = lambda cell: isinstance(cell, Linked)
-    return environment

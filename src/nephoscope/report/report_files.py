@@ -8,7 +8,7 @@ from typing import Any
 
 from nephoscope.core import documents
 from nephoscope.core.model import RunResult
-from nephoscope.report import files, first_screen, selection, terminal_output, wording
+from nephoscope.report import files, selection, wording
 from nephoscope.report.feature_sections import build_all
 from nephoscope.results import feature
 
@@ -47,6 +47,8 @@ def terminal(result: RunResult, *, colour: bool, width: int, full: bool = True) 
 
     full: all sections; else one screen.
     """
+    from nephoscope.report import first_screen, terminal_output
+
     if not full:
         return first_screen.render(title(result), result, colour=colour, width=width)
     return terminal_output.render(title(result), build_all(result), colour=colour, width=width)

@@ -84,7 +84,6 @@ def _running(lanes: Sequence[Lane]) -> list[dict[str, object]]:
                 "y": [y for *_, place in own for y in (place, place, None)],
                 "line": bar if name is None else gap,
                 "hoverinfo": "name",
-                "connectgaps": False,
             }
         )
     return out

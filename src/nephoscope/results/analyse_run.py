@@ -23,7 +23,7 @@ from nephoscope.core.model import (
     TrialRecord,
     TrialStatus,
 )
-from nephoscope.measure.plans import plan_of
+from nephoscope.measure.plans.files.load import plan_of
 from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
 from nephoscope.results.lines import LineId, Wanted

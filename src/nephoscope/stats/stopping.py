@@ -16,7 +16,7 @@ import numpy as np
 from nephoscope.core.model import Estimate
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.estimates import median
-from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean
+from nephoscope.stats.statistics.values import Array, Numbers, Refused, clean, middles
 from nephoscope.stats.statistics.variation import MAD_TO_SIGMA
 
 LEAST_N = 10
@@ -135,11 +135,11 @@ def _half_width(estimate: Estimate) -> float:
 
 def _spread(array: Array) -> float:
     with np.errstate(invalid="ignore"):
-        return float(MAD_TO_SIGMA * np.median(np.abs(array - np.median(array))))
+        return float(MAD_TO_SIGMA * middles(np.abs(array - middles(array))))
 
 
 def _noise(array: Array) -> float | None:
-    centre = abs(float(np.median(array)))
+    centre = abs(float(middles(array)))
     spread = _spread(array)
     return spread / centre if centre and math.isfinite(spread) else None
 

@@ -163,6 +163,9 @@ def _coded(column: pa.ChunkedArray) -> _Codes:
     import pyarrow as pa
 
     places: dict[str, int] = {}
+    is_coded = pa.types.is_dictionary(column.type) and not column.null_count
+    if is_coded and 0 < len(column) <= _FEW_ROWS:
+        return _in_order_of_rows(_codes_of_dictionaries(column))
     if len(column) <= _FEW_ROWS:
         # The first use of Arrow's own functions takes 15 MiB of addresses.
         texts = column.to_pylist()
@@ -170,6 +173,11 @@ def _coded(column: pa.ChunkedArray) -> _Codes:
         return _Codes(list(places), np.array(numbers, dtype=np.int64) if len(places) > 1 else None)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
+    return _codes_of_dictionaries(column)
+
+
+def _codes_of_dictionaries(column: pa.ChunkedArray) -> _Codes:
+    places: dict[str, int] = {}
     own = [
         np.array(
             [places.setdefault(text, len(places)) for text in chunk.dictionary.to_pylist()],
@@ -183,6 +191,19 @@ def _coded(column: pa.ChunkedArray) -> _Codes:
         numbers[chunk.indices.to_numpy()] for numbers, chunk in zip(own, column.chunks, strict=True)
     ]
     return _Codes(list(places), np.concatenate([np.empty(0, dtype=np.int64), *codes]))
+
+
+def _in_order_of_rows(codes: _Codes) -> _Codes:
+    """Returns codes whose texts stand in the order in which rows first have them."""
+    texts, of_rows = codes
+    if of_rows is None:
+        return codes
+    used, first = np.unique(of_rows, return_index=True)
+    order = used[np.argsort(first)]
+    place_of = np.zeros(len(texts), dtype=np.int64)
+    place_of[order] = np.arange(order.size)
+    ordered = [texts[place] for place in order.tolist()]
+    return _Codes(ordered, place_of[of_rows] if len(ordered) > 1 else None)
 
 
 def used_texts(column: pa.ChunkedArray) -> tuple[list[str], Integers]:

@@ -37,3 +37,13 @@ def test_runs_of_flags():
     starts, ends = values.runs_of(np.array([True, True, False, True]))
     assert (starts.tolist(), ends.tolist()) == ([0, 3], [2, 4])
     assert values.runs_of(np.zeros(3, dtype=bool))[0].size == 0
+
+
+def test_middles_are_those_of_numpy_to_the_last_bit() -> None:
+    rng = np.random.default_rng(5)
+    for n in range(1, 12):
+        rows = rng.lognormal(size=(200, n)) * 10.0 ** rng.integers(-200, 200, size=(200, n))
+        rows[::7, rng.integers(n)] = np.inf
+        rows[::11, rng.integers(n)] = np.nan
+        assert np.array_equal(values.middles(rows), np.median(rows, axis=-1), equal_nan=True)
+        assert np.array_equal(values.middles(rows[1]), np.median(rows[1]), equal_nan=True)

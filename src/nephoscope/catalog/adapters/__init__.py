@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
 from nephoscope.catalog import (
+    ADAPTER,
     MEANING,
     MEANING_OF_METRIC,
     BenchmarkSpec,
     adapters_of_other_packages,
     check_resource,
+    kind_of_own,
 )
 from nephoscope.catalog.adapters.frame import Adapter, Output, ToolCommand, ToolError, ToolServer
 
@@ -34,18 +36,30 @@ def _adapters_of(file: str) -> tuple[Adapter, ...]:
     return several or (module.ADAPTER,)
 
 
-_OWN = {adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)}
+@cache
+def _own() -> dict[str, Adapter]:
+    own = {adapter.spec.id: adapter for file in _FILES.split() for adapter in _adapters_of(file)}
+    for adapter in own.values():
+        check_resource(adapter.spec)
+    return own
 
 
 class _Adapters(Mapping[str, Adapter]):
-    """All adapters. Those of other packages import this module: they are found at the first use."""
+    """All adapters, imported when one is looked up that is no benchmark of another kind.
+
+    Those of other packages import this module: they are found at the first use.
+    """
 
     @cached_property
     def _every(self) -> dict[str, Adapter]:
-        return {**_OWN, **{adapter.spec.id: adapter for adapter in adapters_of_other_packages()}}
+        return {**_own(), **{adapter.spec.id: adapter for adapter in adapters_of_other_packages()}}
 
     def __getitem__(self, name: str) -> Adapter:
-        return _OWN.get(name) or self._every[name]
+        if "_every" in vars(self):
+            return self._every[name]
+        if kind_of_own(name) not in (None, ADAPTER):
+            raise KeyError(name)
+        return _own().get(name) or self._every[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._every)
@@ -57,13 +71,10 @@ class _Adapters(Mapping[str, Adapter]):
 ADAPTERS = _Adapters()
 """Name of the benchmark -> its adapter, those of other packages last."""
 
-for _adapter in _OWN.values():
-    check_resource(_adapter.spec)
-
 
 def document() -> dict[str, Any]:
     """All declarations of this program, as the built adapters.json has them."""
-    specs = [adapter.spec for adapter in _OWN.values()]
+    specs = [adapter.spec for adapter in _own().values()]
     return {"adapters": [_without_nothing(dataclasses.asdict(spec)) for spec in specs]}
 
 

@@ -250,13 +250,13 @@ def _bench_commands(
     as_json: bool,
 ) -> int:
     """Measures the command lines; 3 where one of them has no result."""
-    from nephoscope.cli.commands.command_lines import executions, failing, plan, text
+    from nephoscope.cli.commands.command_lines import executions, plan, text
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
 
     lines = plan.expand_commands(command_options)
     if command_options.fail_on:
-        failing.require_several(lines)
+        plan.require_several(lines)
     wanted = plan.plan_of(command_options, lines, values, parse(target), budget_s=budget, seed=seed)
     for line in () if command_options.shell else lines:
         if part := plan.shell_syntax(line.text):
@@ -279,6 +279,7 @@ def _bench_commands(
     code = executions.report_failures(lines, by_label) or code
     if code or not command_options.fail_on:
         return code
+    from nephoscope.cli.commands.command_lines import failing
     from nephoscope.results import analyse_run
 
     outcome = failing.check(analyse_run.build(run), lines, command_options.fail_on)

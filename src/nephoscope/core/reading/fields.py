@@ -23,7 +23,7 @@ NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 class Record(BaseModel):
     """Base of every record that a file gives: frozen, unknown keys refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
 
 BY_HAND = "written by hand"

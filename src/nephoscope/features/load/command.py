@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from nephoscope.store import StoredRun
 
 _DEFAULT_TRIALS = 10
+_WARMUP_S, _WARMUP_SHARE = 0.2, 0.1
+"""Limit of a trial's warm-up, and its share of a short trial: the user waits for both."""
 TRIALS_FAILED = 3
 """Exit code where some trials failed."""
 
@@ -40,7 +42,10 @@ class _LoadArguments:
         "Requests per second of an open loop, e.g. 1000 or 60/min [default: closed loop].",
     )
     duration_s: float = option(
-        "-d --duration", duration("1 s", "24 h"), "Time under load, over all trials.", default="30s"
+        "-d --duration",
+        duration("1 s", "24 h"),
+        "Time under load, over all trials with their warm-up.",
+        default="30s",
     )
     trials: int | None = option(
         "--trials",
@@ -93,8 +98,13 @@ def load(args: _LoadArguments) -> int:
     elif args.requests.poisson:
         raise UsageError("--poisson needs a rate.", "Add --rate 1000, for example.")
     params |= {name: yamltext.parse_scalar(value) for name, value in args.requests.values.items()}
+    measured_s = trial_s
+    if "warmup_ns" not in params:
+        warmup_s = min(_WARMUP_S, trial_s * _WARMUP_SHARE)
+        params["warmup_ns"] = round(warmup_s * 1e9)
+        measured_s -= warmup_s
     targets = generator_hosts(args.generators, args.requests)
-    plan = plan_of(params, targets, trials=trials, trial_s=trial_s, seed=args.seed)
+    plan = plan_of(params, targets, trials=trials, trial_s=measured_s, seed=args.seed)
     progress = LoadProgress(sys.stderr)
     try:
         run = measuring.executed(

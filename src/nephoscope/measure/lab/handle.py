@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,13 @@ class Nic:
     @property
     def network(self) -> str:
         """The network that it is on: 10.77.0.0/16."""
-        return str(ipaddress.ip_interface(f"{self.address}/{self.prefix_bits}").network)
+        return _network_of(self.address, self.prefix_bits)
+
+
+@lru_cache(maxsize=4096)
+def _network_of(address: str, prefix_bits: int) -> str:
+    # The routes of a lab ask for it once per pair of hosts.
+    return str(ipaddress.ip_interface(f"{address}/{prefix_bits}").network)
 
 
 @dataclass(frozen=True, slots=True)

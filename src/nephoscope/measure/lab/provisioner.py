@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from nephoscope.core.reading.sentences import choices
 from nephoscope.core.tasks import in_thread
 from nephoscope.measure.lab import bringup, check, files, leases, names, needs, state, sweep
 from nephoscope.measure.lab.commands import Runner
-from nephoscope.measure.lab.handle import Lab, RemovedLab
+from nephoscope.measure.lab.handle import Host, Lab, LinkImplementation, RemovedLab
 from nephoscope.measure.lab.limits import cgroups
 from nephoscope.measure.lab.network import delay_line, layout, links
 from nephoscope.measure.lab.topology import Topology
@@ -75,17 +78,10 @@ class LabProvisioner:
             up_now = [lab.name for lab in self.existing() if lab.state == UP]
             here = choices("Up now", up_now, "No lab is up.")
             raise UsageError(f"No lab named {name} is up.", f"{here} Run `nephoscope lab up FILE`.")
-        topology = files.from_values(known["topology"])
-        laid = layout.lay_out(topology)
-        hosts = {
-            host: bringup.host_written_down(
-                bringup.plan_of(laid, host), known["hosts"].get(host, {})
-            )
-            for host in topology.hosts
-        }
-        described = bringup.described(laid, bringup.links_of(laid))
+        with _READING:
+            topology, hosts, described = _as_written(json.dumps(known))
         warnings = tuple(known.get("warnings", ()))
-        return Lab(name, topology, names.directory(name), hosts, described, warnings)
+        return Lab(name, topology, names.directory(name), dict(hosts), described, warnings)
 
     async def remove(self, name: str) -> RemovedLab:
         """See `Provisioner.remove`; Busy while another process is making or changing it."""
@@ -121,6 +117,23 @@ class LabProvisioner:
 LABS = LabProvisioner(is_leased=True)
 BY_HAND = LabProvisioner(is_leased=False)
 """Makes labs that stay until somebody takes them down."""
+
+_READING = threading.Lock()
+
+
+@lru_cache(maxsize=4)
+def _as_written(
+    state_text: str,
+) -> tuple[Topology, Mapping[str, Host], tuple[LinkImplementation, ...]]:
+    """Returns what the state of a lab says. Each of its hosts, as a target, opens the same lab."""
+    known = json.loads(state_text)
+    topology = files.from_values(known["topology"])
+    laid = layout.lay_out(topology)
+    hosts = {
+        host: bringup.host_written_down(bringup.plan_of(laid, host), known["hosts"].get(host, {}))
+        for host in topology.hosts
+    }
+    return topology, hosts, bringup.described(laid, bringup.links_of(laid))
 
 
 def _provisioned(name: str) -> Provisioned:

@@ -26,6 +26,7 @@ from nephoscope.stats.statistics.values import (
     all_equal,
     clean,
     finite,
+    middles,
 )
 
 STEADY_BELOW = 0.02
@@ -54,7 +55,7 @@ def consistency(values: Numbers, *, confidence: float = 0.95, seed: int = 1) -> 
     array = clean(values, least=0)
     # "Per cent of the value" means something only with one sign, and not around zero.
     one_sign = bool(np.all(array >= 0) or np.all(array <= 0))
-    if array.size < LEAST_N or not one_sign or float(np.median(array)) == 0:
+    if array.size < LEAST_N or not one_sign or float(middles(array)) == 0:
         return UNKNOWN
     point = float(robust_cv(array))
     if not math.isfinite(point):  # half of the repetitions are timeouts
@@ -74,9 +75,9 @@ def _word(cv: float) -> ConsistencyWord:
 
 def robust_cv(rows: Array) -> Array:
     """1.4826 MAD / |median| along the last axis; shape (…, n) gives (…)."""
-    centre = np.median(rows, axis=-1, keepdims=True)
+    centre = middles(rows)[..., None]
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = np.median(np.abs(rows - centre), axis=-1)
+        spread = middles(np.abs(rows - centre))
         ratio = MAD_TO_SIGMA * spread / np.abs(centre[..., 0])
     return np.asarray(np.where(np.isnan(ratio), np.inf, ratio))
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from nephoscope.cli.commands.command_lines.plan import LABEL, CommandLine
 from nephoscope.cli.commands.command_lines.text import WALL
-from nephoscope.core.errors import UsageError
 from nephoscope.core.model import RunResult
 from nephoscope.features.comparison.failing import FailOnOutcome, judge
 from nephoscope.features.duet.result import Duets
@@ -14,15 +13,6 @@ from nephoscope.features.experiments.records import Experiment
 from nephoscope.stats.compare import TwoSampleComparison
 
 DEFAULT_CONFIDENCE = 0.95
-
-
-def require_several(lines: Sequence[CommandLine]) -> None:
-    """Raises UsageError where there is no command to compare with the first one."""
-    if len(lines) < 2:
-        raise UsageError(
-            "--fail-on compares commands with the first one, and there is one command.",
-            "Write a second --command.",
-        )
 
 
 def check(

@@ -74,6 +74,15 @@ def expand_commands(options: CommandOptions) -> list[CommandLine]:
     return lines
 
 
+def require_several(lines: Sequence[CommandLine]) -> None:
+    """Raises UsageError where there is no command to compare with the first one."""
+    if len(lines) < 2:
+        raise UsageError(
+            "--fail-on compares commands with the first one, and there is one command.",
+            "Write a second --command.",
+        )
+
+
 def plan_of(
     options: CommandOptions,
     lines: Sequence[CommandLine],
