@@ -1,0 +1,16 @@
+"""Percentiles of a machine among the published ones of its class."""
+
+from __future__ import annotations
+
+from nephoscope.results.feature import Feature, Region, ReportSection
+
+KNOWN_MACHINES = Feature(
+    "known_machines",
+    needs=("market",),
+    record=".features.known_machines.records:KnownMachines",
+    analyse=".features.known_machines.analysis:analyse",
+    answer=".features.known_machines.section:answers",
+    sections=(
+        ReportSection("known_machines", ".features.known_machines.section:build", Region.RESULTS),
+    ),
+)
