@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nephoscope.core import units
+from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.known_machines.records import (
     KnownMachines,
@@ -62,12 +63,10 @@ def _blocks(record: KnownMachines) -> Iterator[Block]:
         if len(record.machines) > 1:
             yield Heading(wording.clean(machine.target))
         yield Sentence(_identity(machine))
-        if machine.ranks:
-            yield _ranks(machine.ranks, "this machine", "Measured on this machine:")
-        if machine.type_ranks:
-            yield _ranks(
-                machine.type_ranks, "published", f"Published for {wording.clean(machine.type)}:"
-            )
+        yield from _tables(machine.ranks, "this machine", "Measured here, among")
+        yield from _tables(
+            machine.type_ranks, "published", f"Published for {wording.clean(machine.type)}, among"
+        )
         yield from items(_notes(machine))
     if any(machine.ranks or machine.type_ranks for machine in record.machines):
         yield Sentence(f"{_METHOD} {record.lacks}")
@@ -85,6 +84,11 @@ def _identity(machine: MachineStanding) -> str:
     return f"This machine is {wording.clean(machine.type)} ({machine.identified_by}{price})."
 
 
+def _tables(ranks: Sequence[MachineRank], value_title: str, among: str) -> Iterator[Table]:
+    for title, own in group_by(ranks, lambda rank: rank.machines.title).items():
+        yield _ranks(own, value_title, f"{among} {wording.clean(title)}:")
+
+
 def _ranks(ranks: Sequence[MachineRank], value_title: str, caption: str) -> Table:
     published: list[Column[MachineRank]] = [
         number(
@@ -98,7 +102,6 @@ def _ranks(ranks: Sequence[MachineRank], value_title: str, caption: str) -> Tabl
         text("figure", lambda rank: wording.clean(rank.measured)),
         number(value_title, lambda rank: wording.value_text(rank.value)),
         *(published if has_published else ()),
-        text("class", lambda rank: wording.clean(rank.machines.title)),
         count("machines", lambda rank: rank.machines.machines),
         number("median", lambda rank: None if rank.median is None else _value(rank.median, rank)),
         number("better than", lambda rank: _share(rank.percentile)),

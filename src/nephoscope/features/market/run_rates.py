@@ -94,7 +94,7 @@ def comparable_rates(
         try:
             metric, relation = match(_Setting(_params_of(data, line), cpus, features, published))
         except IncomparableError as why:
-            left_out.setdefault(line.benchmark, str(why))
+            left_out[line.benchmark] = str(why)
             continue
         if metric not in published:
             left_out[line.benchmark] = f"no imported type has {metric}"
