@@ -13,8 +13,10 @@ from tests.results.made import make_run
 
 from nephoscope import command_line
 from nephoscope.core.model import Sample, Setting
+from nephoscope.features.known_machines import feature
 from nephoscope.features.known_machines.records import KnownMachines, MachineStanding
 from nephoscope.features.known_machines.section import NOTHING
+from nephoscope.features.market import run_rates
 from nephoscope.features.market.prices import PriceList, store_prices
 from nephoscope.results import analyse_run
 from nephoscope.store import StoredRun
@@ -157,6 +159,21 @@ def test_a_label_states_the_type_and_an_unknown_one_is_named(tmp_path: Path) -> 
     assert re.search("No imported type is 'alpha/t7777'", machine.notes[0])
 
 
+def test_the_cloud_states_the_type_before_the_firmware(tmp_path: Path) -> None:
+    catalogue_of(tmp_path, published())
+    run = stored(tmp_path, firmware="Amazon EC2")
+    known = dict(run.manifest.fingerprints["local"])
+    # The probe calls the provider google, the published types call it gcp; it has none here.
+    run.update(
+        fingerprints={"local": known | {"cloud": {"provider": "ec2", "instance_type": "m5.large"}}}
+    )
+    assert standing(run).identified_by == "cloud metadata"
+    run.update(
+        fingerprints={"local": known | {"cloud": {"provider": "google", "instance_type": "e2-x"}}}
+    )
+    assert re.search("No imported type is 'gcp/e2-x'", standing(run).notes[0])
+
+
 def test_without_sha_instructions_only_the_same_program_is_compared(tmp_path: Path) -> None:
     catalogue_of(tmp_path, published())
     machine = standing(stored(tmp_path, has_sha=False))
@@ -194,3 +211,16 @@ def test_show_says_how_to_get_the_data_and_prints_the_percentile(
     assert command_line.main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["known_machines"]["types"] == 41
+
+
+def test_damaged_market_files_leave_the_rest_of_the_report(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    path = catalogue_of(tmp_path, published()).path
+    path.write_bytes(path.read_bytes()[:-100])
+    record = analyse_run.build(run).part(KnownMachines)
+    assert record is not None
+    assert re.search(r"catalogue\.parquet is damaged .* import the data again", record.problem)
+
+
+def test_every_benchmark_with_a_relation_makes_a_record() -> None:
+    assert feature.BENCHMARKS == run_rates.BENCHMARKS

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Estimate
 from nephoscope.features.known_machines.machine_classes import (
     ClassCondition,
@@ -23,9 +24,8 @@ from nephoscope.features.known_machines.records import (
     MachineStanding,
 )
 from nephoscope.features.known_machines.type_identity import IdentifiedType, identify
-from nephoscope.features.market.prices import cheapest_by_type, stored_prices
+from nephoscope.features.market.prices import PriceList, cheapest_by_type, stored_prices
 from nephoscope.features.market.run_rates import (
-    BENCHMARKS,
     ComparableRate,
     comparable_rates,
     cpus_of,
@@ -45,38 +45,39 @@ _TYPE_WORKS = ("geekbench", "geekbench-single", "redis", "web", "memory-read", "
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """The imported types with prices (None where unknown) and figures by metric."""
+    """The imported types with prices, None where unknown."""
 
     catalogue: MarketCatalogue
     currency: str
     prices: Sequence[float | None]
-    figures: Mapping[str, Array]
 
 
 def analyse(data: RunData) -> KnownMachines | None:
-    """Returns the machines of a run among the imported ones; None for a run without any rate that
-    could be compared. Where nothing was imported, a survey has a record without machines."""
-    if data.benchmarks.isdisjoint(BENCHMARKS):
-        return None
-    catalogue = MarketCatalogue.of_store(data.run.path.parents[1])
-    if catalogue is None:
-        return KnownMachines(0) if str(data.manifest.plan_name).startswith("survey") else None
-    published = _published(data, catalogue)
-    machines = [
-        _standing(data, target, fingerprint, published)
-        for target, fingerprint in data.fingerprints.items()
-        if facts.is_machine(fingerprint) and not facts.is_simulated(fingerprint)
-    ]
+    """Returns the machines of a run among the imported ones; None for a run without a machine.
+    Where nothing was imported, a survey has a record without machines."""
+    store = data.run.path.parents[1]
+    try:
+        catalogue = MarketCatalogue.of_store(store)
+        if catalogue is None:
+            return KnownMachines(0) if str(data.manifest.plan_name).startswith("survey") else None
+        published = _published(catalogue, stored_prices(store))
+        machines = [
+            _standing(data, target, fingerprint, published)
+            for target, fingerprint in data.fingerprints.items()
+            if facts.is_machine(fingerprint) and not facts.is_simulated(fingerprint)
+        ]
+    except StoreError as error:  # damaged market files are no reason to show nothing of a run
+        return KnownMachines(0, problem=str(error))
     return KnownMachines(len(catalogue.types), tuple(machines), LACKS) if machines else None
 
 
-def _published(data: RunData, catalogue: MarketCatalogue) -> _Published:
-    currency, priced = cheapest_by_type(stored_prices(data.run.path.parents[1]))
+def _published(catalogue: MarketCatalogue, listed: PriceList) -> _Published:
+    currency, priced = cheapest_by_type(listed)
     prices = [
         priced.get((server.provider, server.name.lower()), priced.get(("", server.name.lower())))
         for server in catalogue.types
     ]
-    return _Published(catalogue, currency, prices, {})
+    return _Published(catalogue, currency, prices)
 
 
 def _standing(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate
 
@@ -56,8 +56,12 @@ class MachineStanding:
 
 @dataclass(frozen=True, slots=True)
 class KnownMachines:
-    """The machines of a run among published ones. types: that were imported; 0 without any."""
+    """The machines of a run among published ones. types: that were imported; 0 without any.
+
+    problem: why the imported types cannot be read.
+    """
 
     types: int
     machines: tuple[MachineStanding, ...] = ()
-    lacks: str = field(default="")
+    lacks: str = ""
+    problem: str = ""

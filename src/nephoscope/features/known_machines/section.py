@@ -57,7 +57,7 @@ def _answer(machine: MachineStanding, machines: int) -> str:
 
 def _blocks(record: KnownMachines) -> Iterator[Block]:
     if not record.types:
-        yield Sentence(NOTHING)
+        yield Sentence(wording.clean(record.problem) or NOTHING)
         return
     for machine in record.machines:
         if len(record.machines) > 1:
