@@ -163,7 +163,6 @@ def test_the_cloud_states_the_type_before_the_firmware(tmp_path: Path) -> None:
     catalogue_of(tmp_path, published())
     run = stored(tmp_path, firmware="Amazon EC2")
     known = dict(run.manifest.fingerprints["local"])
-    # The probe calls the provider google, the published types call it gcp; it has none here.
     run.update(
         fingerprints={"local": known | {"cloud": {"provider": "ec2", "instance_type": "m5.large"}}}
     )

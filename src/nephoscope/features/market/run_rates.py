@@ -8,7 +8,7 @@ state (SpareCores/sc-images, sc-inspector). The adapters of these tools run the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,7 @@ class _Setting:
             )
 
 
-_Match = Callable[[_Setting], tuple[str, MeasurementRelation]]
+_Match = Callable[[_Setting], tuple[Sequence[str], MeasurementRelation]]
 
 
 def comparable_rates(
@@ -92,14 +92,15 @@ def comparable_rates(
                 left_out[line.benchmark] = _REASONS[line.benchmark]
             continue
         try:
-            metric, relation = match(_Setting(_params_of(data, line), cpus, features, published))
+            metrics, relation = match(_Setting(_params_of(data, line), cpus, features, published))
         except IncomparableError as why:
             left_out[line.benchmark] = str(why)
             continue
-        if metric not in published:
-            left_out[line.benchmark] = f"no imported type has {metric}"
-        elif metric not in rates or relation is SAME_TOOL:
-            rates[metric] = ComparableRate(line, metric, relation)
+        for metric in metrics:
+            if metric not in published:
+                left_out[line.benchmark] = f"no imported type has {metric}"
+            elif metric not in rates or relation is SAME_TOOL:
+                rates[metric] = ComparableRate(line, metric, relation)
     compared = {rate.line.benchmark for rate in rates.values()}
     return [*rates.values()], {name: why for name, why in left_out.items() if name not in compared}
 
@@ -120,7 +121,7 @@ def _params_of(data: RunData, line: MetricResult) -> Mapping[str, Any]:
     return defaults
 
 
-def _cpu_hash(setting: _Setting) -> tuple[str, MeasurementRelation]:
+def _cpu_hash(setting: _Setting) -> tuple[Sequence[str], MeasurementRelation]:
     setting.require_all_cpus()
     if setting.params.get("block_bytes") != _BLOCK_BYTES:
         raise IncomparableError("the published rate is that of blocks of 16 KiB")
@@ -128,27 +129,28 @@ def _cpu_hash(setting: _Setting) -> tuple[str, MeasurementRelation]:
         raise IncomparableError(
             "this CPU shows no SHA instructions, without which OpenSSL has other code"
         )
-    return f"openssl.sha256/bytes_per_s block={_BLOCK_BYTES}", SAME_INSTRUCTIONS
+    return [f"openssl.sha256/bytes_per_s block={_BLOCK_BYTES}"], SAME_INSTRUCTIONS
 
 
-def _openssl(setting: _Setting) -> tuple[str, MeasurementRelation]:
+def _openssl(setting: _Setting) -> tuple[Sequence[str], MeasurementRelation]:
     setting.require_all_cpus()
     name = (
         f"openssl.{setting.params['algorithm']}/bytes_per_s block={setting.params['block_bytes']}"
     )
-    return name, SAME_TOOL
+    return [name], SAME_TOOL
 
 
-def _stress_ng(setting: _Setting) -> tuple[str, MeasurementRelation]:
+def _stress_ng(setting: _Setting) -> tuple[Sequence[str], MeasurementRelation]:
     if setting.params.get("method") != "div16":
         raise IncomparableError("the published rate is that of the method div16")
-    if setting.params.get("threads") == 1:
-        return "stress-ng.div16/ops_per_s workers=1", SAME_TOOL
-    setting.require_all_cpus()
-    return "stress-ng.div16/ops_per_s workers=all", SAME_TOOL
+    threads = setting.params.get("threads")
+    if threads != 1:
+        setting.require_all_cpus()
+    workers = ["1"] * (threads == 1) + ["all"] * (threads == setting.cpus)
+    return [f"stress-ng.div16/ops_per_s workers={each}" for each in workers], SAME_TOOL
 
 
-def _memory(setting: _Setting) -> tuple[str, MeasurementRelation]:
+def _memory(setting: _Setting) -> tuple[Sequence[str], MeasurementRelation]:
     operation = _OPERATIONS.get(str(setting.params.get("operation")))
     if operation is None:
         raise IncomparableError("the published rates are of read, write and read-write")
@@ -158,7 +160,7 @@ def _memory(setting: _Setting) -> tuple[str, MeasurementRelation]:
         if size and size[1] == operation:
             ratio = setting.params["array_bytes"] / (float(size[2]) * 1e6)
             if abs(ratio - 1) <= _SIZES_ALIKE:
-                return name, SAME_TOOL
+                return [name], SAME_TOOL
     raise IncomparableError("no imported type has a bandwidth of such an array")
 
 
@@ -168,7 +170,7 @@ _MATCHES: Mapping[tuple[str, str], _Match] = {
     ("lmbench.memory", "memory_bytes_per_s"): _memory,
     ("cpu.hash", "hash_bytes_per_s"): _cpu_hash,
 }
-"""Benchmark and metric -> what finds the published metric; raises IncomparableError."""
+"""Benchmark and metric -> what finds the published metrics; raises IncomparableError."""
 _NO_RELATION = "the published ones count bytes in another way, and no relation was measured"
 _REASONS: Mapping[str, str] = {
     "cpu.pi": "no published benchmark computes digits of π",
