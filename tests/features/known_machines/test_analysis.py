@@ -157,6 +157,9 @@ def test_a_label_states_the_type_and_an_unknown_one_is_named(tmp_path: Path) -> 
     machine = standing(run)
     assert machine.type == ""
     assert re.search("No imported type is 'alpha/t7777'", machine.notes[0])
+    catalogue_of(tmp_path, [*published(), server("alpha/big", {"sha256": 1e12}, cpus=64)])
+    run.update(labels={"server-type": "alpha/big"})
+    assert re.search("has 2 CPUs and alpha/big 64", standing(run).notes[0])
 
 
 def test_the_cloud_states_the_type_before_the_firmware(tmp_path: Path) -> None:
@@ -185,6 +188,14 @@ def test_a_condition_that_too_few_meet_is_dropped_and_named(tmp_path: Path) -> N
     (rank, *_) = standing(stored(tmp_path)).ranks
     assert rank.machines.title == (
         "x86_64 with 2 CPUs; too few with 5.40 GiB to 10.8 GiB of memory"
+    )
+    # A price that enough types have stays, where the memory is dropped.
+    offers = [offer(f"alpha/t{number}", 0.1 if number < 20 else 0.5) for number in range(40)]
+    store_prices(tmp_path, PriceList([*offers, offer("aws/m5.large", 0.096)]))
+    (rank, *_) = standing(stored(tmp_path, firmware="Amazon EC2")).ranks
+    assert rank.machines.title == (
+        "x86_64 with 2 CPUs, 0.0679 to 0.136 USD an hour; too few with 5.40 GiB to 10.8 GiB of "
+        "memory"
     )
     catalogue_of(tmp_path, published(cpus=3))
     (rank, *_) = standing(stored(tmp_path)).ranks

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Estimate
+from nephoscope.core.naming import plural
 from nephoscope.features.known_machines.machine_classes import (
     ClassCondition,
     MachineSize,
@@ -38,6 +40,7 @@ from nephoscope.stats.statistics.percentile_ranks import percentile_rank
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
+from nephoscope.store.market.records import ServerType
 
 _TYPE_WORKS = ("geekbench", "geekbench-single", "redis", "web", "memory-read", "zstd", "llm-2b")
 """Works whose published figures of the machine's own type are ranked, too."""
@@ -120,12 +123,19 @@ def _standing(
             for rank in compared.of_type(work.title, work.metric, own)
         ),
         left_out,
-        tuple(_notes(identified, fingerprint, size)),
+        tuple(_notes(identified, fingerprint, size, server)),
     )
 
 
-def _notes(identified: IdentifiedType, fingerprint: Any, size: MachineSize) -> list[str]:
+def _notes(
+    identified: IdentifiedType, fingerprint: Any, size: MachineSize, server: ServerType | None
+) -> list[str]:
     notes = [identified.note] if identified.note else []
+    if server is not None and server.cpus not in (None, size.cpus):
+        notes.append(
+            f"This machine has {plural(size.cpus, 'CPU')} and {server.provider}/{server.name} "
+            f"{server.cpus}: either the type is another one, or the process may not use all."
+        )
     quota = facts.number(fingerprint, "limits.cpu_quota_cpus")
     if quota is not None and quota < size.cpus:
         notes.append(
@@ -199,19 +209,25 @@ class _Comparison:
         return ranks
 
     def _group(self, conditions: Sequence[ClassCondition], metric: str) -> tuple[str, Array]:
-        """Returns what the class is and its figures; the last conditions are dropped where too few
-        machines meet all of them. The machine's own type does not count."""
+        """Returns what the class is and its figures. Where too few machines meet all conditions,
+        as few as possible are dropped, the last ones first; the first one never is. The machine's
+        own type does not count."""
         values = self.figures[metric]
-        for number in range(len(conditions), 0, -1):
-            wanted = conditions[:number]
-            places = [
-                place
-                for place in members(self.published.catalogue.types, self.published.prices, wanted)
-                if place != self.own and values[place] > 0
-            ]
-            if len(places) >= MIN_MACHINES:
-                break
-        title = ", ".join(condition.text for condition in wanted)
-        if dropped := [condition.text for condition in conditions[number:]]:
-            title += f"; too few with {' and '.join(dropped)}"
-        return title, values[places]
+        first, *further = conditions
+        for number in range(len(further), -1, -1):
+            for met in combinations(further, number):
+                wanted = (first, *met)
+                places = [
+                    place
+                    for place in members(
+                        self.published.catalogue.types, self.published.prices, wanted
+                    )
+                    if place != self.own and values[place] > 0
+                ]
+                if len(places) >= MIN_MACHINES or not number:
+                    title = ", ".join(condition.text for condition in wanted)
+                    dropped = [each.text for each in further if each not in met]
+                    if dropped:
+                        title += f"; too few with {' and '.join(dropped)}"
+                    return title, values[places]
+        raise AssertionError("the loop ends with the first condition alone")
