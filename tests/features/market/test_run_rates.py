@@ -52,17 +52,32 @@ PUBLISHED = (ONE, ALL, READ, WRITE, SHA, "openssl.sha512/bytes_per_s block=1024"
 def test_only_the_same_work_is_compared(
     tmp_path: Path, entry: str, metric: str, cpus: int, expected: set[str]
 ) -> None:
-    plan = "version: 1\nname: made\nrepeat: {min: 3, max: 3}\nbenchmarks:\n"
+    rates, left_out = compared(tmp_path, entry, metric, cpus)
+    assert rates == expected
+    assert bool(left_out) == (not expected)
+
+
+def test_a_rate_without_an_interval_is_not_compared(tmp_path: Path) -> None:
+    rates, left_out = compared(
+        tmp_path, "openssl, params: {threads: 2}", "hash_bytes_per_s", 2, rounds=3
+    )
+    assert (rates, left_out) == (set(), {"openssl": "it has too few trials for an interval"})
+
+
+def compared(
+    folder: Path, entry: str, metric: str, cpus: int, rounds: int = 8
+) -> tuple[set[str], dict[str, str]]:
+    """Returns the published metrics that compare with a benchmark, and why one does not."""
+    plan = "version: 1\nname: made\nrepeat: {min: 8, max: 8}\nbenchmarks:\n"
     run = make_run(
-        tmp_path,
+        folder,
         f"{plan}  - {{benchmark: {entry}}}\n",
-        lambda setting, number, target: [Sample(metric, 1e9 + number)],
-        rounds=3,
+        lambda setting, number, target: [Sample(metric, 1e9 + 1e6 * number)],
+        rounds=rounds,
     )
     known = fingerprint()
     known["cpu"]["features"].append("sha_ni")
     known["topology"]["allowed_cpus"] = list(range(cpus))
     run.update(fingerprints={"local": known})
     rates, left_out = comparable_rates(analyse_run.run_data(run), "local", PUBLISHED)
-    assert {rate.metric for rate in rates} == expected
-    assert bool(left_out) == (not expected)
+    return {rate.metric for rate in rates}, left_out

@@ -155,11 +155,8 @@ class _Comparison:
 
     def of_rate(self, rate: ComparableRate) -> list[MachineRank]:
         """Returns the ranks of a measured rate: in the class of its size, and of its CPU model."""
-        estimate, relation = rate.line.estimate, rate.relation
-        low = estimate.value if estimate.low is None else estimate.low
-        high = estimate.value if estimate.high is None else estimate.high
-        bounds = (low * relation.low, high * relation.high)
-        return self._ranks(rate.line.label, rate.metric, relation.text, estimate, bounds)
+        line = rate.line
+        return self._ranks(line.label, rate.metric, rate.relation.text, line.estimate, rate.bounds)
 
     def of_type(self, title: str, metric: str, own: int) -> list[MachineRank]:
         """Returns the rank of the published figure of a type, within its size class."""

@@ -47,10 +47,11 @@ def _answer(machine: MachineStanding, machines: int) -> str:
     rank = next((rank for rank in machine.ranks if rank.percentile is not None), None)
     if rank is None or rank.percentile is None:
         return ""
+    title = wording.clean(rank.machines.title.partition(";")[0])
     name = "This machine" if machines == 1 else wording.clean(machine.target)
     return (
         f"{name} is faster than {_percentile(rank.percentile)} of the {rank.machines.machines} "
-        f"published machines of its class ({wording.clean(rank.machines.title)}) by "
+        f"published machines of its class ({title}) by "
         f"{wording.clean(rank.measured)}."
     )
 
@@ -106,7 +107,6 @@ def _ranks(ranks: Sequence[MachineRank], value_title: str, caption: str) -> Tabl
         number("median", lambda rank: None if rank.median is None else _value(rank.median, rank)),
         number("better than", lambda rank: _share(rank.percentile)),
         number("interval", lambda rank: _interval(rank.percentile)),
-        text("relation", lambda rank: rank.relation, roomy=True),
         caption=caption,
     )
 
@@ -132,7 +132,10 @@ def _percentile(estimate: Estimate) -> str:
 def _notes(machine: MachineStanding) -> Iterator[str]:
     if any(rank.percentile is None for rank in (*machine.ranks, *machine.type_ranks)):
         yield f"A percentile needs {MIN_MACHINES} published machines of the class."
-    for rank in machine.ranks:
+    compared = {rank.measured: rank for rank in machine.ranks}.values()
+    for rank in compared:
+        yield wording.clean(f"{rank.measured} is compared with {rank.metric}: {rank.relation}.")
+    for rank in compared:
         if rank.of_type and rank.value.low is not None and rank.value.high is not None:
             ends = [end / rank.of_type for end in (rank.value.low, rank.value.high)]
             yield wording.clean(

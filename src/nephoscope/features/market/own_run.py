@@ -38,12 +38,12 @@ def read(run: StoredRun, catalogue: MarketCatalogue) -> OwnMachine:
             f"{listed(reasons, 4) or 'none of its benchmarks was published'}.",
             "Run `nephoscope survey --comparable` on the machine.",
         )
-    values, low, high = {}, {}, {}
+    values: dict[str, float] = {}
+    low: dict[str, float] = {}
+    high: dict[str, float] = {}
     for rate in rates:
-        estimate, relation = rate.line.estimate, rate.relation
-        values[rate.metric] = estimate.value
-        low[rate.metric] = (estimate.low or estimate.value) * relation.low
-        high[rate.metric] = (estimate.high or estimate.value) * relation.high
+        values[rate.metric] = rate.line.estimate.value
+        low[rate.metric], high[rate.metric] = rate.bounds
     return OwnMachine(run.id, _facts(run, known), values, low, high)
 
 

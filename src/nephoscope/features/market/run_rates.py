@@ -44,11 +44,19 @@ SAME_INSTRUCTIONS = MeasurementRelation(
 
 @dataclass(frozen=True, slots=True)
 class ComparableRate:
-    """A line of a run. metric: of the published figures."""
+    """A line of a run, which has an interval. metric: of the published figures."""
 
     line: MetricResult
     metric: str
     relation: MeasurementRelation
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The interval of the published figure that the line stands for."""
+        estimate = self.line.estimate
+        assert estimate.low is not None
+        assert estimate.high is not None
+        return estimate.low * self.relation.low, estimate.high * self.relation.high
 
 
 class IncomparableError(Exception):
@@ -97,7 +105,9 @@ def comparable_rates(
             left_out[line.benchmark] = str(why)
             continue
         for metric in metrics:
-            if metric not in published:
+            if line.estimate.low is None or line.estimate.high is None:
+                left_out[line.benchmark] = "it has too few trials for an interval"
+            elif metric not in published:
                 left_out[line.benchmark] = f"no imported type has {metric}"
             elif metric not in rates or relation is SAME_TOOL:
                 rates[metric] = ComparableRate(line, metric, relation)
