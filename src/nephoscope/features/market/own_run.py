@@ -8,7 +8,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import listed
 from nephoscope.features.market.micro_benchmarks import MachineFacts
 from nephoscope.features.market.prediction import OwnMachine
-from nephoscope.features.market.run_rates import comparable_rates, cpus_of
+from nephoscope.features.market.run_rates import BENCHMARKS, comparable_rates, cpus_of
 from nephoscope.results import analyse_run
 from nephoscope.stats import facts
 from nephoscope.store import StoredRun
@@ -32,11 +32,12 @@ def read(run: StoredRun, catalogue: MarketCatalogue) -> OwnMachine:
     target, known = machines[0]
     rates, left_out = comparable_rates(data, target, catalogue.metadata.metrics)
     if not rates:
-        reasons = [f"{name} ({why})" for name, why in left_out.items()]
+        related_first = sorted(left_out, key=lambda name: name not in BENCHMARKS)
+        reasons = [f"{name} ({left_out[name]})" for name in related_first]
         raise UsageError(
             f"Run {run.id} has no rate that was measured like a published one: "
             f"{listed(reasons, 4) or 'none of its benchmarks was published'}.",
-            "Run `nephoscope survey --comparable` on the machine.",
+            "Run `nephoscope survey --comparable` on the machine, for longer where trials are few.",
         )
     values: dict[str, float] = {}
     low: dict[str, float] = {}
