@@ -5,14 +5,15 @@ usage: market_speed.py [--types N] [--rounds N] [--write]
 `market`: a store of made types with 20 metrics and a price in one region each (default 10,000
 rows); cold is the command in a process of its own, warm the table and its section in a process that
 has the store open, as the dashboard has. `rank`: 4,000 alternatives with 20 metrics and 4 values
-each in a CSV file, the command in a process of its own. Prints the median, minimum and maximum of
-wall time, and the load before each execution.
+each in a CSV file, the command in a process of its own. Prints median, minimum and maximum of wall
+and CPU time, and the load before each execution: on a busy machine only CPU time means much.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -84,44 +85,53 @@ def make_figures(file: Path) -> None:
                     stream.write(f"t{number},b{metric},rate,{value:.6g},per_s,higher\n")
 
 
-def command(*words: str) -> float:
-    """Returns the wall time of a command in seconds."""
+Times = tuple[float, float]
+"""Wall time and CPU time in seconds."""
+
+
+def command(*words: str) -> Times:
+    """Returns the times of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "nephoscope", *words], check=True, stdout=subprocess.DEVNULL
     )
-    return time.perf_counter() - start
+    wall_s = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall_s, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def warm(store: Path) -> Callable[[], float]:
+def warm(store: Path) -> Callable[[], Times]:
     """Returns what times a table of an open store."""
     opened = MarketCatalogue.of_store(store)
     assert opened is not None
     listed = prices.stored_prices(store)
     request = table.MarketRequest(metrics=METRICS[1:], top=None)
 
-    def run() -> float:
-        start = time.perf_counter()
+    def run() -> Times:
+        start, cpu = time.perf_counter(), time.process_time()
         built = table.build(opened, listed, request)
         market_section(built, PRINTED)
-        return time.perf_counter() - start
+        return time.perf_counter() - start, time.process_time() - cpu
 
     run()
     return run
 
 
-def timed(name: str, run: Callable[[], float], rounds: int) -> dict[str, Any]:
+def timed(name: str, run: Callable[[], Times], rounds: int) -> dict[str, Any]:
     """Returns the times of a case, which it prints."""
-    times: list[float] = []
+    times: list[Times] = []
     loads: list[float] = []
     for _ in range(rounds):
         loads.append(os.getloadavg()[0])
         times.append(run())
-    print(
-        f"{name:<36} median {statistics.median(times):.2f} s [{min(times):.2f}, {max(times):.2f}]"
-        f" (n = {rounds}), load {min(loads):.1f} to {max(loads):.1f}"
+    columns = {"wall_s": [wall for wall, _ in times], "cpu_s": [cpu for _, cpu in times]}
+    parts = (
+        f"{what} {statistics.median(own):.2f} s [{min(own):.2f}, {max(own):.2f}]"
+        for what, own in (("wall", columns["wall_s"]), ("CPU", columns["cpu_s"]))
     )
-    return {"times_s": times, "loads": loads}
+    print(f"{name:<30} {', '.join(parts)}, n = {rounds}, load {min(loads):.1f}-{max(loads):.1f}")
+    return {**columns, "loads": loads}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -137,7 +147,7 @@ def main(words: Sequence[str] | None = None) -> int:
         make_figures(figures)
         metrics = [word for name in METRICS[1:] for word in ("--metric", name)]
         market = ("market", *metrics, "--top", str(args.types), "--store", str(store))
-        cases: dict[str, Callable[[], float]] = {
+        cases: dict[str, Callable[[], Times]] = {
             f"market, {args.types:,} rows, warm": warm(store),
             f"market, {args.types:,} rows, cold": lambda: command(*market),
             f"rank, {RANKED:,} x 20 x {VALUES}": lambda: command("rank", str(figures)),
