@@ -24,6 +24,7 @@ from nephoscope.features.experiments.feature import EXPERIMENT
 from nephoscope.features.fleet.feature import FLEET
 from nephoscope.features.history.feature import HISTORY
 from nephoscope.features.isolation.feature import ISOLATION
+from nephoscope.features.known_machines.feature import KNOWN_MACHINES
 from nephoscope.features.load.feature import GENERATOR, LOAD
 from nephoscope.features.machine.feature import BENCHMARKS, LIMITS, MACHINE, PROPERTIES
 from nephoscope.features.market.feature import MARKET
@@ -72,6 +73,7 @@ FEATURES: tuple[Feature, ...] = (
     PRICING,
     MARKET,
     SIZING,
+    KNOWN_MACHINES,
     ADVISE,
     COMPARISON,
     RANK,

@@ -528,6 +528,7 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
         "boots",
         "client_server",
         "burst_credits",
+        "known_machines",
         "distances",
     }
     others |= simulated

@@ -12,6 +12,7 @@ from nephoscope.catalog.adapters.quantities import (
     Params,
     choice,
     period,
+    threads,
     throughput,
     time,
     whole,
@@ -246,9 +247,13 @@ MEMORY = _adapter(
     usage="<size> what [conflict]",
     params=(
         choice("operation", _MEMORY, "What is done with the array.", default="full-read"),
-        whole("array_bytes", 64 << 20, 512, 1 << 40, "Array.", "bytes"),
+        whole("array_bytes", 64 << 20, 512, 1 << 40, "Array of each process.", "bytes"),
+        threads("Processes at one time, whose rates are summed (`-P`)."),
     ),
-    words=lambda values: (str(values["array_bytes"]), _MEMORY[values["operation"]]),
+    words=lambda values: (
+        *(("-P", str(values["threads"])) if values["threads"] > 1 else ()),
+        *(str(values["array_bytes"]), _MEMORY[values["operation"]]),
+    ),
     figures=(
         Figure(
             throughput("memory_bytes_per_s", "Bytes of the array a second."),

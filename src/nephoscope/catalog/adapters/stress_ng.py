@@ -19,8 +19,8 @@ from nephoscope.catalog.meaning import Resource
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _COLUMN = r" +[0-9]+(?:\.[0-9]+)?"
 _CPU_METHODS = (
-    *("all", "ackermann", "bitops", "correlate", "crc16", "decimal64", "double", "euler"),
-    *("fft", "fibonacci", "float", "gcd", "hanoi", "hyperbolic", "int64", "jmp", "log"),
+    *("all", "ackermann", "bitops", "correlate", "crc16", "decimal64", "div16", "double"),
+    *("euler", "fft", "fibonacci", "float", "gcd", "hanoi", "hyperbolic", "int64", "jmp", "log"),
     *("loop", "matrixprod", "nsqrt", "phi", "pi", "prime", "queens", "rand", "sqrt"),
     *("trig", "zeta"),
 )

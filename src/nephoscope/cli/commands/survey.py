@@ -13,10 +13,29 @@ from nephoscope.core.errors import UsageError
 from nephoscope.features.comparison.documents import REPEATS
 
 
+def _type_name(text: str) -> str:
+    provider, _, name = text.partition("/")
+    if text and not (provider and name):
+        raise UsageError(
+            f"'{text[:80]}' is no PROVIDER/TYPE.", "Write, for example, aws/c7i.large."
+        )
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class _SurveyArguments:
     quick: bool = options.flag("--quick", "Run a reduced survey that takes less than one minute.")
     full: bool = options.flag("--full", "Run all benchmarks at full resolution (about 20 minutes).")
+    comparable: bool = options.flag(
+        "--comparable", "Add the benchmarks of published server types: stress-ng, OpenSSL."
+    )
+    type: str = options.option(
+        "--type",
+        options.Checked("PROVIDER/TYPE", _type_name),
+        "Server type of the machine, to compare it with published ones.",
+        default="",
+        is_local=True,
+    )
     targets: Sequence[str] = options.TARGETS
     budget: float | None = options.BUDGET
     repeat_runs: int = options.REPEAT_RUNS
@@ -39,11 +58,17 @@ def survey(args: _SurveyArguments) -> int:
     if args.quick and args.full:
         raise UsageError("--quick and --full exclude each other.", "Use only one of them.")
     repeat = options.repetition(args.repeat_runs, args.gap)
+    from nephoscope.features.known_machines.type_identity import LABEL
     from nephoscope.measure import plans
     from nephoscope.store import Store
 
+    if args.type:
+        options.add_label(LABEL, args.type)
     plan = plans.survey(
-        "quick" if args.quick else "full" if args.full else "standard", args.budget, args.seed
+        "quick" if args.quick else "full" if args.full else "standard",
+        args.budget,
+        args.seed,
+        comparable=args.comparable,
     )
     if args.targets:
         plan = measuring.fitted(plan, args.targets)

@@ -188,6 +188,11 @@ def _remember_labels(
     return parsed
 
 
+def add_label(key: str, value: str) -> None:
+    """Adds a label to those of every run that this command measures."""
+    click.get_current_context().meta[_LABELS] = {**given_labels(), key: value}
+
+
 def given_labels() -> dict[str, str]:
     """The labels of `--label` for every run that this command measures."""
     context = click.get_current_context(silent=True)

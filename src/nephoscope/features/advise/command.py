@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import click
 
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
-from nephoscope.cli.kit.options import argument, duration, flag, option, ratio
+from nephoscope.cli.kit.options import argument, duration, flag, option, ratio, repeated
 from nephoscope.cli.kit.section_output import present
 from nephoscope.core.errors import UsageError
 
@@ -42,6 +42,15 @@ class _AdviseArguments:
         default="60s",
         is_local=True,
     )
+    types: Sequence[str] = repeated(
+        "--on", "PROVIDER/TYPE", "Imported server type to predict the application on."
+    )
+    run: str = option(
+        "--from", "RUN", "Stored run of a machine to predict it on, e.g. of a survey.", default=""
+    )
+    work: str = option(
+        "--work", "NAME", "Work that stands for the application [default: by its kind].", default=""
+    )
     grouping: Any = option(
         "--group-by",
         click.Choice(["type", "model", "machine"]),
@@ -67,9 +76,18 @@ def advise(args: _AdviseArguments) -> int:
     """Classify an application; predict its performance by platform.
 
     FILE has the answers to the questions of `--questions` as YAML. Prints class, dominant
-    resource, service levels to ask for, benchmarks to run, and predictions from stored runs.
+    resource, service levels to ask for, benchmarks to run, and predictions from stored runs. With
+    --on or --from also the rate of a work like it on machines where nobody measured it, from
+    imported measurements of server types (`nephoscope import`).
     """
-    from nephoscope.features.advise import answers, forecast, observe, result, stored_values
+    from nephoscope.features.advise import (
+        answers,
+        forecast,
+        observe,
+        published_rates,
+        result,
+        stored_values,
+    )
     from nephoscope.features.advise.section import section
     from nephoscope.store import Store
 
@@ -79,7 +97,8 @@ def advise(args: _AdviseArguments) -> int:
     if args.pid is not None and args.line is not None:
         raise UsageError("--pid and --command exclude each other.", "Use only one of them.")
     application = answers.read(args.file, args.values)
-    if args.pid is None and args.line is None and not args.back_test:
+    is_published = bool(args.types or args.run or args.work)
+    if args.pid is None and args.line is None and not args.back_test and not is_published:
         answers.refuse_empty(application)
     telemetry = None
     if args.pid is not None or args.line is not None:
@@ -89,6 +108,11 @@ def advise(args: _AdviseArguments) -> int:
     elif args.line is not None:
         telemetry = observe.of_command(args.line, args.time_s)
     advice = result.advise(application, telemetry)
+    if is_published:
+        published = published_rates.predict(
+            Store(args.store), application, args.types, args.run, args.work, args.confidence
+        )
+        advice = replace(advice, published=published)
     runs = [*Store(args.store).each(output.warn, replays=False)]
     if runs or args.back_test:
         stored = stored_values.read(runs, args.grouping)

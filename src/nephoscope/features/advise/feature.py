@@ -6,6 +6,6 @@ from nephoscope.results.feature import Feature
 
 ADVISE = Feature(
     "advise",
-    needs=("census",),
+    needs=("census", "market"),
     commands=(".features.advise.command:advise",),
 )

@@ -14,6 +14,7 @@ from nephoscope.features.advise.prediction import BackTest
 from nephoscope.features.advise.recommendations import RecommendedBenchmark
 from nephoscope.features.advise.service_levels import ServiceLevel
 from nephoscope.features.advise.telemetry import Telemetry
+from nephoscope.features.market.prediction_records import TypePrediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,9 @@ class Advice:
     """Advice on one application.
 
     answers: those that are known. primary: class with the highest score. resource: the dominant
-    one; null where it is not known. facts, notes: sentences. telemetry, forecast, back_test: null
-    where no process was observed, and where the store was not asked.
+    one; null where it is not known. facts, notes: sentences. telemetry, forecast, back_test,
+    published: null where no process was observed, and where the store or the imported server types
+    were not asked.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Advice:
     telemetry: Telemetry | None = None
     forecast: Forecast | None = None
     back_test: BackTest | None = None
+    published: TypePrediction | None = None
 
 
 def advise(application: Application, telemetry: Telemetry | None = None) -> Advice:

@@ -12,6 +12,7 @@ from nephoscope.features.advise.prediction import LEAST_MACHINES, BackTest
 from nephoscope.features.advise.result import Advice
 from nephoscope.features.advise.service_levels import MINIMA, ServiceLevel
 from nephoscope.features.advise.telemetry import Telemetry
+from nephoscope.features.market.prediction_section import prediction_section
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table, items
 from nephoscope.report.columns import fact_table, interval, number, table, text
@@ -25,6 +26,9 @@ def section(advice: Advice) -> Section:
 def _blocks(advice: Advice) -> Iterator[Block]:
     if advice.answers or advice.telemetry is not None:
         yield from _application(advice)
+    if advice.published is not None:
+        yield Heading("Prediction from published measurements")
+        yield from prediction_section(advice.published).blocks
     if advice.forecast is not None:
         yield from _forecast(advice.forecast)
         if advice.back_test is not None:

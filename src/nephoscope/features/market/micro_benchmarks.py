@@ -96,8 +96,9 @@ def candidates(metrics: Iterable[str], work: str) -> list[str]:
     )
 
 
-def feature_set(counts: Mapping[str, int]) -> FeatureSet:
-    """Returns the features. counts: types with each metric. UsageError where there are too few."""
+def feature_set(counts: Mapping[str, int], least: int = 2) -> FeatureSet:
+    """Returns the features. counts: types with each metric. least: sources that are needed;
+    UsageError where there are fewer."""
     by_key: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
     for name, number in counts.items():
         for source in _SOURCES:
@@ -116,7 +117,7 @@ def feature_set(counts: Mapping[str, int]) -> FeatureSet:
                 blocks[source.name].append(len(names))
                 names.append(name)
                 per_cpu.append(source.per_cpu)
-    if len(blocks) < 2:
+    if len(blocks) < least:
         raise UsageError(
             "The imported figures have too few small benchmarks to predict others from: "
             f"{listed(sorted(blocks)) or 'none'}.",

@@ -37,15 +37,23 @@ METHOD = "Gaussian process on logarithms; conformal interval over left-out group
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
-    """A machine that is not imported. rates: by metric."""
+    """A machine that is not imported. rates: by metric; low, high: bounds of those of a run, of
+    which some may be missing, so that the prediction uses only what there is."""
 
     name: str
     facts: MachineFacts
     rates: Mapping[str, float]
+    low: Mapping[str, float] = field(default_factory=dict)
+    high: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_of_run(self) -> bool:
+        """States whether it was measured by a run."""
+        return bool(self.low)
 
 
 @dataclass(slots=True)
-class _Rows:
+class _Table:
     """Rows with all features, aligned: types or own machines, features, rates of the work."""
 
     servers: list[ServerType] = field(default_factory=list)
@@ -56,6 +64,47 @@ class _Rows:
         self.servers.append(server)
         self.features.append(row)
         self.rates.append(rate)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Types by their use: known ones, new ones to predict, refused and left-out ones.
+
+    figures: metric -> values of the types. corners: the last new row with its rates at both ends of
+    their intervals.
+    """
+
+    chosen: FeatureSet
+    figures: Mapping[str, Array]
+    work: str
+    known: _Table = field(default_factory=_Table)
+    new: _Table = field(default_factory=_Table)
+    corners: list[Array] = field(default_factory=list)
+    refused: list[PredictedType] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def sort_in(self, index: int, server: ServerType, *, is_named: bool, is_wanted: bool) -> None:
+        """Adds a type where it belongs. is_named: by the user; is_wanted: because of the others."""
+        own = float(self.figures[self.work][index])
+        facts = MachineFacts.of(server)
+        rates = {name: float(self.figures[name][index]) for name in self.chosen.metrics}
+        row = None if facts is None else self.chosen.row(rates, facts)
+        reason = _unusable(server, row, facts, self.chosen, rates)
+        if reason and is_named:
+            self.refused.append(_without(server, reason, own))
+        elif reason:
+            self.left_out[reason.split(":")[0]] += 1
+        elif row is not None and (is_named or is_wanted):
+            self.new.add(server, row, own)
+        elif row is not None and own > 0:
+            self.known.add(server, row, own)
+
+    def add_machine(self, machine: OwnMachine) -> None:
+        """Adds a machine to predict; one of a run with both ends of its rates, too."""
+        self.new.add(ServerType("", machine.name), _own_row(machine, self.chosen), np.nan)
+        if machine.is_of_run:
+            ends = (replace(machine, rates=machine.low), replace(machine, rates=machine.high))
+            self.corners = [_own_row(end, self.chosen) for end in ends]
 
 
 def predict(
@@ -78,32 +127,33 @@ def predict(
         raise UsageError(f"--work: {work.metric} is no rate of work.", "Name a rate such as redis.")
     wanted = _named(catalogue.types, names)
     possible = candidates(catalogue.metadata.metrics, work.metric)
+    measurable = possible
+    if machine is not None and machine.is_of_run:
+        possible = [name for name in possible if name in machine.rates]
     figures = catalogue.values([work.metric, *possible])
-    own = figures[work.metric]
-    features = feature_set({name: int((figures[name] > 0).sum()) for name in possible})
-    left_out: Counter[str] = Counter()
-    known, new = _Rows(), _Rows()
-    refused: list[PredictedType] = []
+    counts = {name: int((figures[name] > 0).sum()) for name in possible}
+    features = feature_set(counts, least=1 if machine is not None and machine.is_of_run else 2)
     everything = not wanted and machine is None
+    rows = _Rows(features, figures, work.metric)
     for index, server in enumerate(catalogue.types):
-        is_wanted = server.key in wanted or (everything and not own[index] > 0)
-        if everything and providers and server.provider not in providers:
-            is_wanted = False
-        facts = MachineFacts.of(server)
-        rates = {name: float(figures[name][index]) for name in features.metrics}
-        row = None if facts is None else features.row(rates, facts)
-        reason = _unusable(server, row, facts, features, rates)
-        if reason and server.key in wanted:
-            refused.append(_without(server, reason, float(own[index])))
-        elif reason:
-            left_out[reason.split(":")[0]] += 1
-        elif row is not None and is_wanted:
-            new.add(server, row, float(own[index]))
-        elif row is not None and own[index] > 0:
-            known.add(server, row, float(own[index]))
-    if machine is not None:
-        new.add(ServerType("", machine.name), _own_row(machine, features), np.nan)
-    return _result(work, metric.unit, known, new, refused, left_out, features, top, confidence)
+        is_unmeasured = not figures[work.metric][index] > 0
+        rows.sort_in(
+            index,
+            server,
+            is_named=server.key in wanted,
+            is_wanted=everything
+            and is_unmeasured
+            and (not providers or server.provider in providers),
+        )
+    if machine is None:
+        return _result(work, metric.unit, rows, top, confidence)
+    rows.add_machine(machine)
+    result = _result(work, metric.unit, rows, top, confidence)
+    if not machine.is_of_run:
+        return result
+    used = {name.partition("/")[0] for name in features.metrics}
+    tools = {name.partition("/")[0] for name in measurable} - used
+    return replace(result, not_measured=tuple(sorted(tools)))
 
 
 def _named(types: Sequence[ServerType], names: Sequence[str]) -> set[tuple[str, str]]:
@@ -149,33 +199,28 @@ def _own_row(machine: OwnMachine, features: FeatureSet) -> Array:
 
 
 def _result(
-    work: PricedWork,
-    unit: str,
-    known: _Rows,
-    new: _Rows,
-    refused: Sequence[PredictedType],
-    left_out: Mapping[str, int],
-    features: FeatureSet,
-    top: int,
-    confidence: float,
+    work: PricedWork, unit: str, rows: _Rows, top: int, confidence: float
 ) -> TypePrediction:
+    known, new = rows.known, rows.new
     table, rates = np.array(known.features), np.array(known.rates)
     groupings = {
         "provider": [server.provider for server in known.servers],
         "CPU model": [server.cpu_model for server in known.servers],
     }
     columns = table.shape[1] if table.size else 0
-    rows = np.array(new.features) if new.features else np.empty((0, columns))
+    wanted = [*new.features, *rows.corners]
+    matrix = np.array(wanted) if wanted else np.empty((0, columns))
     try:
-        forecast = intervals.forecast(table, rates, groupings, rows, confidence=confidence)
+        forecast = intervals.forecast(table, rates, groupings, matrix, confidence=confidence)
         carried_by = intervals.errors_without(
-            table, rates, groupings["provider"], features.blocks, forecast.shape
+            table, rates, groupings["provider"], rows.chosen.blocks, forecast.shape
         )
+        forecast = _widened(forecast, len(new.features))
     except Refused as why:
         raise UsageError(
             f"{work.title} cannot be predicted: {why}", "Import measurements of more types."
         ) from None
-    predicted = [*_predicted(new, forecast, unit), *refused]
+    predicted = [*_predicted(new, forecast, unit), *rows.refused]
     predicted.sort(key=lambda each: -each.predicted.value if each.predicted else 0.0)
     return TypePrediction(
         work.title,
@@ -186,12 +231,24 @@ def _result(
         len(known.servers),
         {name: tuple(map(_check, own)) for name, own in forecast.checks.items()},
         dict(sorted(carried_by.items(), key=lambda pair: -pair[1])),
-        dict(left_out),
+        dict(rows.left_out),
         LACKS,
     )
 
 
-def _predicted(new: _Rows, forecast: GroupForecast, unit: str) -> list[PredictedType]:
+def _widened(forecast: GroupForecast, rows: int) -> GroupForecast:
+    """Returns the forecast of the first rows, the last of them with an interval that has those of
+    the further rows in it."""
+    if rows == len(forecast.value):
+        return forecast
+    low, high = forecast.low[:rows].copy(), forecast.high[:rows].copy()
+    low[-1], high[-1] = forecast.low[rows - 1 :].min(), forecast.high[rows - 1 :].max()
+    near = forecast.is_near[:rows].copy()
+    near[-1] = forecast.is_near[rows - 1 :].all()
+    return replace(forecast, value=forecast.value[:rows], low=low, high=high, is_near=near)
+
+
+def _predicted(new: _Table, forecast: GroupForecast, unit: str) -> list[PredictedType]:
     result = []
     for place, server in enumerate(new.servers):
         if not forecast.is_near[place]:

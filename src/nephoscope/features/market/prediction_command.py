@@ -21,6 +21,7 @@ class _PredictArguments:
     figures: Path | None = option(
         "--figures", options.PATH, "CSV file METRIC,VALUE of a machine that was not imported."
     )
+    run: str = option("--from", "RUN", "Stored run of a machine, e.g. of a survey.", default="")
     providers: Sequence[str] = repeated("--provider", "NAME", "Provider of the types to predict.")
     confidence: float = option(
         "--confidence",
@@ -45,23 +46,30 @@ def predict(args: _PredictArguments) -> int:
 
     From small benchmarks of the imported types (`nephoscope import`): CPU, compression, hashing,
     memory bandwidth. The intervals hold for a type of a provider and a CPU model that is not among
-    them; types that are unlike all others get none. Without PROVIDER/TYPE and --figures, all types
-    without a figure of the work are predicted.
+    them; types that are unlike all others get none. Without PROVIDER/TYPE, --figures and --from,
+    all types without a figure of the work are predicted.
     """
-    from nephoscope.features.market import own_machine, prediction
+    from nephoscope.features.market import own_machine, own_run, prediction
     from nephoscope.features.market.prediction_section import prediction_section
     from nephoscope.features.market.works import work_of
     from nephoscope.store import Store
     from nephoscope.store.market.catalogue import MarketCatalogue
 
-    catalogue = MarketCatalogue.of_store(Store(args.store).path)
+    if args.run and args.figures is not None:
+        raise UsageError("--from and --figures exclude each other.", "Use only one of them.")
+    store = Store(args.store)
+    catalogue = MarketCatalogue.of_store(store.path)
     if catalogue is None:
         raise UsageError(*NOTHING)
     result = prediction.predict(
         catalogue,
         work_of(args.work, catalogue.metadata.metrics, "--work"),
         names=args.types,
-        machine=None if args.figures is None else own_machine.read(args.figures),
+        machine=own_run.read(store.open(args.run), catalogue)
+        if args.run
+        else None
+        if args.figures is None
+        else own_machine.read(args.figures),
         providers=args.providers,
         top=args.top,
         confidence=args.confidence,

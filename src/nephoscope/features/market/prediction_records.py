@@ -40,7 +40,8 @@ class TypePrediction:
     """Predicted rates of a work, the highest first.
 
     checks: by what is left out (provider, CPU model). carried_by: source of figures -> factor by
-    which the error grows without it. left_out: reason -> types that are not used.
+    which the error grows without it. left_out: reason -> types that are not used. not_measured:
+    benchmarks that would carry the prediction of a run's machine, which the run does not have.
     """
 
     title: str
@@ -53,3 +54,4 @@ class TypePrediction:
     carried_by: Mapping[str, float]
     left_out: Mapping[str, int]
     lacks: str
+    not_measured: tuple[str, ...] = ()

@@ -112,5 +112,11 @@ def _notes(result: TypePrediction) -> Iterator[str]:
     if result.carried_by:
         shares = [f"{name} ({_growth(factor)})" for name, factor in result.carried_by.items()]
         yield f"By how much the error grows without each source: {', '.join(shares)}."
+    if result.not_measured:
+        yield (
+            f"Not measured on this machine: {wording.joined(result.not_measured)}. What is left "
+            "predicts with the errors above; `nephoscope survey --comparable` measures more, and "
+            "--figures takes what other programs measured."
+        )
     for reason, types in result.left_out.items():
         yield f"Not used: {wording.plural(types, 'type')} {reason}."

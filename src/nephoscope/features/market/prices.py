@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -253,3 +253,27 @@ def stored_prices(store: Path) -> PriceList:
         raise StoreError(
             f"{path} is damaged ({error!s:.100}).", "Import the prices again with --prices."
         ) from error
+
+
+def latest_by_region(
+    offers: Iterable[PricedOffer], purchase: str = "on_demand"
+) -> dict[str, tuple[str, float]]:
+    """Returns date and price of the latest offer of each region."""
+    latest: dict[str, tuple[str, float]] = {}
+    for offer in offers:
+        price = offer.spot_per_h if purchase == "spot" else offer.on_demand_per_h
+        if price is not None and offer.date >= latest.get(offer.region, ("", 0.0))[0]:
+            latest[offer.region] = (offer.date, price)
+    return latest
+
+
+def cheapest_by_type(prices: PriceList) -> tuple[str, dict[tuple[str, str], float]]:
+    """Returns the most frequent currency, and in it the price of each type on demand in its
+    cheapest region: by provider and type in lower case; of no provider where none is stated."""
+    currency = next(iter(Counter(offer.currency for offer in prices.offers).most_common(1)), ("",))
+    offers: dict[tuple[str, str], list[PricedOffer]] = {}
+    for offer in prices.offers:
+        if offer.currency == currency[0]:
+            offers.setdefault((offer.provider, offer.type.lower()), []).append(offer)
+    latest = {key: latest_by_region(own).values() for key, own in offers.items()}
+    return currency[0], {key: min(price for _, price in own) for key, own in latest.items() if own}

@@ -11,7 +11,7 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean, listed
-from nephoscope.features.market.prices import PriceList
+from nephoscope.features.market.prices import PriceList, latest_by_region
 from nephoscope.features.market.records import (
     MarketPoint,
     MarketRow,
@@ -206,11 +206,7 @@ def _priced(
     """Yields price, region and date of the offers of a type: of its cheapest region, or of all."""
     name = server.name.lower()
     own = [*offers.get((server.provider, name), ()), *offers.get(("", name), ())]
-    latest: dict[str, tuple[str, float]] = {}
-    for offer in own:
-        price = offer.spot_per_h if request.purchase == "spot" else offer.on_demand_per_h
-        if price is not None and offer.date >= latest.get(offer.region, ("", 0.0))[0]:
-            latest[offer.region] = (offer.date, price)
+    latest = latest_by_region(own, request.purchase)
     if not latest:
         left_out["without a price"] += 1
         return

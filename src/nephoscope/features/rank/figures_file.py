@@ -97,7 +97,10 @@ def _add(
         key = (alternative, row["benchmark"], row["metric"])
         figures.reasons[key] = row.get("note") or _NO_VALUE
         return
-    item = series.setdefault((*metric, alternative), _Series(row))
+    place = (*metric, alternative)
+    item = series.get(place)
+    if item is None:  # most rows are repetitions of a series that exists
+        item = series[place] = _Series(row)
     item.values.append(_positive(row["value"], where))
     if len(item.values) > MAX_VALUES:
         raise UsageError(

@@ -31,12 +31,17 @@ def pareto_front(rows: Sequence[RankRow], names: Sequence[str], confidence: floa
     for rival in order.tolist():
         if by_values and beaten[rival]:
             continue
-        better, worse = np.zeros(len(front), bool), np.zeros(len(front), bool)
+        # Who beats the rival in a row is not beaten by it, and need not be compared any further.
+        places_left, better = np.arange(len(front)), np.zeros(len(front), bool)
         for standing, places in columns:
-            _compare(standing, places[rival], places[front], better, worse)
-        out = better & ~worse
-        beaten[front[out]] = True
-        front = front[~out]
+            if not places_left.size:
+                break
+            wins, loses = _compare(standing, places[rival], places[front[places_left]])
+            places_left, better = places_left[~loses], (better | wins)[~loses]
+        out = places_left[better]
+        if out.size:
+            beaten[front[out]] = True
+            front = np.delete(front, out)
     return {names[index] for index in front.tolist()}
 
 
@@ -50,13 +55,11 @@ def _rank(standing: Standing, places: Places) -> Array:
     return np.where(places < 0, len(places), standing.ranks[places]).astype(float)
 
 
-def _compare(standing: Standing, rival: int, rivals: Places, better: Flags, worse: Flags) -> None:
-    """Notes whom a rival beats in a row, and who beats it."""
+def _compare(standing: Standing, rival: int, rivals: Places) -> tuple[Flags, Flags]:
+    """Returns whom a rival beats in a row, and who beats it."""
+    known = rivals >= 0
     if rival < 0:
-        worse |= rivals >= 0
-        return
+        return np.zeros(len(rivals), bool), known
     shift = np.round(standing.costs[rivals] - standing.costs[rival], DIGITS)
     half = standing.half(rival, rivals)
-    known = rivals >= 0
-    better |= known & (shift > half)
-    worse |= known & (-shift > half)
+    return known & (shift > half), known & (-shift > half)

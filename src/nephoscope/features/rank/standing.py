@@ -23,7 +23,7 @@ from nephoscope.core.model import Estimate
 from nephoscope.stats.statistics.values import Array
 
 DRAWS = 10_000
-MAX_DRAWN = 20_000_000
+MAX_DRAWN = 10_000_000
 """Costs that are drawn for the probabilities of one standing; more alternatives get fewer draws."""
 BLOCK = 64
 DIGITS = 12

@@ -27,17 +27,25 @@ def survey(
     budget_s: float | None = None,
     seed: int | None = None,
     *,
+    comparable: bool = False,
     cpus: int | None = None,
     known: catalog.Catalog | None = None,
 ) -> Plan:
     """The survey plan of a level (quick, standard, full), fitted to this machine.
 
+    comparable: adds the programs that published server types were measured with, and their time.
     cpus: how many CPUs the process may use; read from its affinity when not given. Where a
     benchmark varies `threads`, the levels become 1, 2, 4, … and `cpus`.
     """
     if level not in LEVELS:
         raise unknown_name(f"There is no survey level '{level}'", level, LEVELS, "It has")
-    return _builtin(f"survey-{level}", budget_s, seed, cpus, known, {})
+    plan = _builtin(f"survey-{level}", budget_s, seed, cpus, known, {})
+    if not comparable:
+        return plan
+    more = _builtin("comparable", None, None, cpus, known, {})
+    benchmarks = (*plan.benchmarks, *more.benchmarks)
+    total_s = budget_s or (plan.budget_s or 0.0) + (more.budget_s or 0.0)
+    return plan.model_copy(update={"budget_s": total_s, "benchmarks": benchmarks})
 
 
 def census(

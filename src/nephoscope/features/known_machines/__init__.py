@@ -1,0 +1,1 @@
+"""A measured machine among all published ones of its class."""
