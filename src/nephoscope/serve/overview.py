@@ -1,17 +1,16 @@
-"""The targets of a store with their health, and what was measured last."""
+"""The targets of a store with headline results and health, and what was measured last."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from nephoscope.core.model import Finding, Severity, gravest_first
-from nephoscope.serve.answers import result_changed_ns, stored_result
+from nephoscope.core.model import Finding, Severity
+from nephoscope.serve.answers import result_changed_ns
+from nephoscope.serve.run_metrics import NamedEstimate
+from nephoscope.serve.stored_headlines import stored_findings, stored_headlines
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
 from nephoscope.store.holder import INTERRUPTED, KILLED
 from nephoscope.store.index import IndexedRun, Snapshot
@@ -19,9 +18,12 @@ from nephoscope.store.listing import StoredRunRow
 
 MAX_TARGETS = 200
 MAX_RECENT = 10
-MAX_FINDINGS = 3
-MAX_RESULTS = 1000
-"""Runs of which the findings are remembered."""
+TREND_RUNS = 60
+"""Newest finished runs of a target that its trends show: enough to be tested for changes."""
+MAX_TREND_RUNS = 4000
+"""Of all targets together."""
+UNSUCCESSFUL = (FAILED, KILLED, INTERRUPTED)
+"""States of runs that stand apart from the newest ones."""
 
 Health = Literal["measuring", "ok", "warning", "failed", "lost", "unknown"]
 
@@ -30,7 +32,8 @@ Health = Literal["measuring", "ok", "warning", "failed", "lost", "unknown"]
 class TargetHealth:
     """A target. health: of its newest run, in one word; reason: a sentence for it.
 
-    findings: the most severe ones of its newest finished run, `verdict_run`.
+    findings: the most severe ones of its newest finished run, `verdict_run`; headlines: the results
+    of that run's summary.
     """
 
     name: str
@@ -42,12 +45,14 @@ class TargetHealth:
     last_at: str | None
     verdict_run: str | None
     findings: tuple[Finding, ...]
+    headlines: tuple[NamedEstimate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
     """A store at a glance. runs: all of them; runs_read: of which this is made. states: how many
-    runs are in each. targets: the most recently measured ones first; targets_total: all of them.
+    runs are in each. recent: the newest runs; failed: the newest ones that failed or were cut off,
+    which `recent` lacks. targets: the most recently measured ones first; targets_total: all of them.
     benchmarks, plans: names that occur, for filters. damaged: a sentence for each unreadable run.
     """
 
@@ -57,30 +62,12 @@ class Overview:
     states: Mapping[str, int]
     running: tuple[StoredRunRow, ...]
     recent: tuple[StoredRunRow, ...]
+    failed: tuple[StoredRunRow, ...]
     targets: tuple[TargetHealth, ...]
     targets_total: int
     benchmarks: tuple[str, ...]
     plans: tuple[str, ...]
     damaged: tuple[str, ...]
-
-
-@lru_cache(maxsize=MAX_RESULTS)
-def _findings(path: Path, changed_ns: int | None) -> tuple[Finding, ...]:
-    """Returns the most severe findings of a run; empty where it has no intact result.
-
-    changed_ns: time of change of its result, which only tells versions apart.
-    """
-    text = stored_result(StoredRun(path))
-    if text is None:
-        return ()
-    try:
-        values: list[dict[str, Any]] = json.loads(text)["findings"]
-        findings = [
-            Finding(**{**value, "severity": Severity(value["severity"])}) for value in values
-        ]
-    except (ValueError, LookupError, TypeError):
-        return ()
-    return tuple(gravest_first(findings)[:MAX_FINDINGS])
 
 
 def overview(snapshot: Snapshot, store: Store) -> Overview:
@@ -107,7 +94,8 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
         runs_read=len(rows),
         states=Counter(row.state for row in rows),
         running=tuple(row for row in rows if row.state == RUNNING)[:MAX_RECENT],
-        recent=tuple(rows[:MAX_RECENT]),
+        recent=tuple(row for row in rows if row.state not in UNSUCCESSFUL)[:MAX_RECENT],
+        failed=tuple(row for row in rows if row.state in UNSUCCESSFUL)[:MAX_RECENT],
         targets=tuple(
             _target(name, newest[name], reported.get(name), counts[name], store) for name in chosen
         ),
@@ -118,13 +106,33 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
     )
 
 
+def trend_runs(snapshot: Snapshot) -> dict[str, list[IndexedRun]]:
+    """Returns the newest finished runs of each target of an overview, newest first."""
+    chosen: dict[str, list[IndexedRun]] = {}
+    names: set[str] = set()
+    total = 0
+    for run in snapshot.runs:
+        for name in run.row.targets:
+            if name not in names and len(names) >= MAX_TARGETS:
+                continue
+            names.add(name)
+            own = chosen.setdefault(name, [])
+            if run.row.state == FINISHED and len(own) < TREND_RUNS and total < MAX_TREND_RUNS:
+                own.append(run)
+                total += 1
+    return {name: own for name, own in chosen.items() if own}
+
+
 def _target(
     name: str, run: IndexedRun, reported: IndexedRun | None, runs: int, store: Store
 ) -> TargetHealth:
     verdicts: tuple[Finding, ...] = ()
+    headlines: tuple[NamedEstimate, ...] = ()
     if reported is not None:
         path = store.runs_path / reported.row.id
-        verdicts = _findings(path, result_changed_ns(StoredRun(path)))
+        changed_ns = result_changed_ns(StoredRun(path))
+        verdicts = stored_findings(path, changed_ns)
+        headlines = stored_headlines(path, changed_ns).get(name, ())
     health, reason = _health(name, run, verdicts)
     return TargetHealth(
         name=name,
@@ -136,6 +144,7 @@ def _target(
         last_at=run.row.started_at,
         verdict_run=None if reported is None else reported.row.id,
         findings=verdicts,
+        headlines=headlines,
     )
 
 
@@ -144,7 +153,7 @@ def _health(name: str, run: IndexedRun, verdicts: Iterable[Finding]) -> tuple[He
         return "lost", run.lost[name]
     if run.row.state == RUNNING:
         return "measuring", "A run is in progress."
-    if run.row.state in (FAILED, KILLED, INTERRUPTED):
+    if run.row.state in UNSUCCESSFUL:
         return "failed", f"The state of the newest run is: {run.row.state}."
     if run.row.state not in (FINISHED, MEASURED):
         return "unknown", f"The state of the newest run is: {run.row.state}."

@@ -14,8 +14,10 @@ from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.measured import MAX_RUNS, Lines
 from nephoscope.serve.openapi import RunList, Samples, StartedRun, TrialPage, answers_with
-from nephoscope.serve.overview import Overview
+from nephoscope.serve.overview import Overview, trend_runs
 from nephoscope.serve.queries import run_of
+from nephoscope.serve.run_metrics import RunMetrics
+from nephoscope.serve.trends import Trends
 from nephoscope.store import FINISHED
 from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
@@ -86,6 +88,12 @@ async def runs(
 async def result(run: str, shared: Shared) -> Response:
     """Returns the result of a run: estimates with intervals, findings, analyses."""
     return await shared.report_of("result", run)
+
+
+@router.get("/runs/{run}/metrics", **answers_with(RunMetrics))
+async def metrics(run: str, shared: Shared) -> Response:
+    """Returns the headline results of a run, and all metrics by group, under the report's names."""
+    return await shared.report_of("metrics", run)
 
 
 @router.get("/runs/{run}/report.html", **answers_with(None, "text/html"))
@@ -168,6 +176,19 @@ async def lines(shared: Shared, target: Text = "") -> Response:
     chosen = list(newest.values())[:MAX_RUNS]
     arguments = {"runs": [run.row.id for run in chosen]}
     return await shared.analysed("lines", arguments, _versions(chosen))
+
+
+@router.get("/trends", **answers_with(Trends))
+async def trends(shared: Shared) -> Response:
+    """Returns the headline results of each target over its newest runs, with the last change."""
+    snapshot = await shared.snapshot()
+    chosen = trend_runs(snapshot)
+    arguments = {
+        "runs": {target: [run.row.id for run in runs] for target, runs in chosen.items()},
+        "labels": sorted({name for run in snapshot.runs for name in run.row.labels}),
+    }
+    version = tuple(_versions(runs) for runs in chosen.values())
+    return await shared.analysed("trends", arguments, version)
 
 
 @router.post("/runs", status_code=202, **answers_with(StartedRun))

@@ -1,0 +1,195 @@
+"""The headline results of each target over its newest runs, with the last change point."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nephoscope.core.errors import NephoscopeError
+from nephoscope.core.model import factors_key
+from nephoscope.core.naming import plural
+from nephoscope.httpd.responses import RenderedResponse
+from nephoscope.serve.answers import document, result_changed_ns
+from nephoscope.serve.run_metrics import NamedEstimate
+from nephoscope.serve.stored_headlines import stored_headlines
+from nephoscope.store import Store, StoredRun
+from nephoscope.store.listing import moment_text
+
+if TYPE_CHECKING:
+    from nephoscope.features.history.records import ChangePoint, SeriesHistory
+    from nephoscope.features.history.result import Judging
+    from nephoscope.store.summary import RunMeasurements
+
+PARTIAL = 202
+"""Status of an answer that lacks runs whose summaries are still to be computed."""
+SUMMARISING_S = 10.0
+"""Seconds for which one answer computes summaries; the next one computes the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """The last change point of a series. run: the first one of the new level.
+
+    direction, status, sentence: as in a history.
+    """
+
+    at_s: float
+    run: str
+    direction: str
+    status: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A headline result of a target over its newest runs.
+
+    at_s, values: of each run in order of time. change: the last change point, None without one.
+    text: that change, or how many runs show none, in a few words.
+    """
+
+    target: str
+    benchmark: str
+    metric: str
+    factors: str
+    at_s: tuple[float, ...]
+    values: tuple[float, ...]
+    change: LastChange | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """Headline results over time. complete: no run lacks its summary."""
+
+    trends: tuple[Trend, ...]
+    complete: bool
+
+
+def trends(
+    store: Store, runs: Mapping[str, Sequence[str]], labels: Sequence[str]
+) -> RenderedResponse:
+    """Returns the trends of targets.
+
+    runs: target -> its newest finished runs, newest first. labels: names of the labels of all runs,
+    which tell whether any may confirm a change.
+    """
+    from nephoscope.features.compaction.reading import REPETITION, StoredSummaries
+    from nephoscope.features.history.confirm import Judge
+    from nephoscope.features.history.result import HistorySettings
+    from nephoscope.store.selection import Selection
+
+    judge: Judging | None = None
+    if REPETITION in labels:
+        settings = HistorySettings()
+        summaries = StoredSummaries(store, Selection())
+        judge = Judge(store, summaries, settings.margin, settings.confidence)
+    until_s = time.monotonic() + SUMMARISING_S
+    out: list[Trend] = []
+    complete = True
+    for target, names in runs.items():
+        known, is_whole = _summaries(store, names, until_s)
+        complete &= is_whole
+        if not known:
+            continue
+        path = store.runs_path / names[0]
+        changed_ns = result_changed_ns(StoredRun(path))
+        if judge is None and is_whole:
+            out += _settled(store.path, target, tuple(names), changed_ns)
+        else:
+            out += _of_target(path, target, known, changed_ns, judge)
+    return document(Trends(tuple(out), complete), 200 if complete else PARTIAL)
+
+
+@lru_cache(maxsize=400)
+def _settled(
+    store: Path, target: str, names: tuple[str, ...], changed_ns: int | None
+) -> tuple[Trend, ...]:
+    """Returns the trends of a target whose runs are over and summarised."""
+    runs_path = Store(store).runs_path
+    known, _ = _summaries(Store(store), names, time.monotonic() + SUMMARISING_S)
+    return tuple(_of_target(runs_path / names[0], target, known, changed_ns, None))
+
+
+def _summaries(
+    store: Store, names: Iterable[str], until_s: float
+) -> tuple[list[RunMeasurements], bool]:
+    """Returns the summaries of runs, and whether none is left for another time."""
+    from nephoscope.features.compaction.summarise import stored_summary, summary_of
+
+    known = []
+    complete = True
+    for name in names:
+        run = StoredRun(store.runs_path / name)
+        try:
+            summary = stored_summary(run)
+            if summary is None and time.monotonic() < until_s:
+                summary = summary_of(run)
+        except NephoscopeError:
+            continue  # the list of runs states what cannot be read
+        if summary is None:
+            complete = False
+        else:
+            known.append(summary)
+    return known, complete
+
+
+def _of_target(
+    path: Path,
+    target: str,
+    runs: Sequence[RunMeasurements],
+    changed_ns: int | None,
+    judge: Judging | None,
+) -> Iterable[Trend]:
+    for headline in stored_headlines(path, changed_ns).get(target, ()):
+        history = _history(headline, runs, judge)
+        if history is not None:
+            change = history.changes[-1] if history.changes else None
+            yield Trend(
+                target,
+                headline.benchmark,
+                headline.metric,
+                headline.factors,
+                tuple(point.at_s for point in history.points),
+                tuple(point.estimate.value for point in history.points),
+                change
+                and LastChange(
+                    change.at_s, change.run, change.direction, change.status, change.sentence
+                ),
+                _text(history, change),
+            )
+
+
+def _history(
+    headline: NamedEstimate, runs: Sequence[RunMeasurements], judge: Judging | None
+) -> SeriesHistory | None:
+    """Returns the history of a headline result; None where no summary has it."""
+    from nephoscope.features.history.result import HistorySettings, analyse, conclude
+    from nephoscope.features.history.series import read
+
+    try:
+        every, _ = read(
+            runs, headline.metric, targets=[headline.target], benchmarks=[headline.benchmark]
+        )
+    except NephoscopeError:
+        return None
+    own = [series for series in every if factors_key(series.factors) == headline.factors]
+    if not own:
+        return None
+    newest = max(own, key=lambda series: series.points[-1].at_s)
+    settings = HistorySettings()
+    return conclude([analyse(newest, settings, judge)], settings.margin)[0]
+
+
+def _text(history: SeriesHistory, change: ChangePoint | None) -> str:
+    from nephoscope.features.history.result import shift_text
+
+    runs = plural(len(history.points), "run")
+    if change is None:
+        return f"{runs}, too few to test" if history.untested else f"no change in {runs}"
+    day = (moment_text(change.at_s) or "")[:10]
+    return f"{shift_text(change.shift, change.is_ratio).split(' [')[0]} on {day}, {change.status}"
