@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,10 +18,14 @@ from nephoscope.store.listing import StoredRunRow
 
 MAX_TARGETS = 200
 MAX_RECENT = 10
-TREND_RUNS = 60
+TREND_RUNS = 250
 """Newest finished runs of a target that its trends show: enough to be tested for changes."""
-MAX_TREND_RUNS = 4000
+MAX_TREND_RUNS = 10_000
 """Of all targets together."""
+MAX_PLANS = 5
+"""Plans of a target whose newest results are shown."""
+REPORT_ATTEMPTS = 3
+"""Newest finished runs of a plan that are looked at for a report."""
 UNSUCCESSFUL = (FAILED, KILLED, INTERRUPTED)
 """States of runs that stand apart from the newest ones."""
 
@@ -32,8 +36,8 @@ Health = Literal["measuring", "ok", "warning", "failed", "lost", "unknown"]
 class TargetHealth:
     """A target. health: of its newest run, in one word; reason: a sentence for it.
 
-    findings: the most severe ones of its newest finished run, `verdict_run`; headlines: the results
-    of that run's summary.
+    findings: the most severe ones of its newest finished run, `verdict_run`. headlines: the newest
+    results that stand in summaries of reports, of several plans.
     """
 
     name: str
@@ -50,10 +54,12 @@ class TargetHealth:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A store at a glance. runs: all of them; runs_read: of which this is made. states: how many
-    runs are in each. recent: the newest runs; failed: the newest ones that failed or were cut off,
-    which `recent` lacks. targets: the most recently measured ones first; targets_total: all of them.
-    benchmarks, plans: names that occur, for filters. damaged: a sentence for each unreadable run.
+    """A store at a glance.
+
+    runs: all of them; runs_read: of which this is made. states: how many runs are in each. recent:
+    the newest runs but for those that failed or were cut off; failed: the newest of these. targets:
+    the most recently measured ones first; targets_total: all of them. benchmarks, plans: names that
+    occur, for filters. damaged: a sentence for each unreadable run.
     """
 
     store: str
@@ -73,7 +79,6 @@ class Overview:
 def overview(snapshot: Snapshot, store: Store) -> Overview:
     """Returns the overview of a list of runs."""
     newest: dict[str, IndexedRun] = {}
-    reported: dict[str, IndexedRun] = {}
     counts: Counter[str] = Counter()
     benchmarks: Counter[str] = Counter()
     plans: Counter[str] = Counter()
@@ -84,9 +89,8 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
         for name in run.row.targets:
             counts[name] += 1
             newest.setdefault(name, run)
-            if run.row.state == FINISHED:
-                reported.setdefault(name, run)
     chosen = list(newest)[:MAX_TARGETS]
+    reported = reported_runs(snapshot, store)
     rows = [run.row for run in snapshot.runs]
     return Overview(
         store=store.address,
@@ -97,13 +101,33 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
         recent=tuple(row for row in rows if row.state not in UNSUCCESSFUL)[:MAX_RECENT],
         failed=tuple(row for row in rows if row.state in UNSUCCESSFUL)[:MAX_RECENT],
         targets=tuple(
-            _target(name, newest[name], reported.get(name), counts[name], store) for name in chosen
+            _target(name, newest[name], reported.get(name, ()), counts[name], store)
+            for name in chosen
         ),
         targets_total=len(newest),
         benchmarks=tuple(sorted(benchmarks)),
         plans=tuple(name for name, _ in plans.most_common(MAX_TARGETS)),
         damaged=snapshot.damaged[:MAX_TARGETS],
     )
+
+
+def reported_runs(snapshot: Snapshot, store: Store) -> dict[str, list[str]]:
+    """Returns the newest finished run with a report of each plan of each target, newest first."""
+    chosen: dict[str, list[str]] = {}
+    attempts: Counter[tuple[str, str]] = Counter()
+    for run in snapshot.runs:
+        if run.row.state != FINISHED:
+            continue
+        for name in run.row.targets:
+            key = (name, run.row.plan or "")
+            own = chosen.setdefault(name, [])
+            if attempts[key] >= REPORT_ATTEMPTS or len(own) >= MAX_PLANS:
+                continue
+            attempts[key] += 1
+            if result_changed_ns(StoredRun(store.runs_path / run.row.id)) is not None:
+                own.append(run.row.id)
+                attempts[key] = REPORT_ATTEMPTS
+    return chosen
 
 
 def trend_runs(snapshot: Snapshot) -> dict[str, list[IndexedRun]]:
@@ -124,15 +148,12 @@ def trend_runs(snapshot: Snapshot) -> dict[str, list[IndexedRun]]:
 
 
 def _target(
-    name: str, run: IndexedRun, reported: IndexedRun | None, runs: int, store: Store
+    name: str, run: IndexedRun, reported: Sequence[str], runs: int, store: Store
 ) -> TargetHealth:
     verdicts: tuple[Finding, ...] = ()
-    headlines: tuple[NamedEstimate, ...] = ()
-    if reported is not None:
-        path = store.runs_path / reported.row.id
-        changed_ns = result_changed_ns(StoredRun(path))
-        verdicts = stored_findings(path, changed_ns)
-        headlines = stored_headlines(path, changed_ns).get(name, ())
+    if reported:
+        path = store.runs_path / reported[0]
+        verdicts = stored_findings(path, result_changed_ns(StoredRun(path)))
     health, reason = _health(name, run, verdicts)
     return TargetHealth(
         name=name,
@@ -142,9 +163,9 @@ def _target(
         runs=runs,
         last_run=run.row.id,
         last_at=run.row.started_at,
-        verdict_run=None if reported is None else reported.row.id,
+        verdict_run=next(iter(reported), None),
         findings=verdicts,
-        headlines=headlines,
+        headlines=tuple(stored_headlines(store, reported, name)),
     )
 
 

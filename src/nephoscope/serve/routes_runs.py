@@ -14,11 +14,10 @@ from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.measured import MAX_RUNS, Lines
 from nephoscope.serve.openapi import RunList, Samples, StartedRun, TrialPage, answers_with
-from nephoscope.serve.overview import Overview, trend_runs
+from nephoscope.serve.overview import Overview, reported_runs, trend_runs
 from nephoscope.serve.queries import run_of
 from nephoscope.serve.run_metrics import RunMetrics
 from nephoscope.serve.trends import Trends
-from nephoscope.store import FINISHED
 from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
 
@@ -169,11 +168,10 @@ def _versions(runs: Sequence[IndexedRun]) -> tuple[Any, ...]:
 @router.get("/lines", **answers_with(Lines))
 async def lines(shared: Shared, target: Text = "") -> Response:
     """Lists the metrics that the newest runs of a target (of each, without one) measured."""
-    newest: dict[tuple[str, tuple[str, ...]], IndexedRun] = {}
-    for run in (await shared.snapshot()).runs:
-        if run.row.state == FINISHED and (not target or target in run.row.targets):
-            newest.setdefault((run.row.plan or "", run.row.targets), run)
-    chosen = list(newest.values())[:MAX_RUNS]
+    snapshot = await shared.snapshot()
+    reported = reported_runs(snapshot, shared.settings.store)
+    ids = {name for own in ([target] if target else reported) for name in reported.get(own, ())}
+    chosen = [run for run in snapshot.runs if run.row.id in ids][:MAX_RUNS]
     arguments = {"runs": [run.row.id for run in chosen]}
     return await shared.analysed("lines", arguments, _versions(chosen))
 
@@ -185,6 +183,7 @@ async def trends(shared: Shared) -> Response:
     chosen = trend_runs(snapshot)
     arguments = {
         "runs": {target: [run.row.id for run in runs] for target, runs in chosen.items()},
+        "reported": reported_runs(snapshot, shared.settings.store),
         "labels": sorted({name for run in snapshot.runs for name in run.row.labels}),
     }
     version = tuple(_versions(runs) for runs in chosen.values())

@@ -29,11 +29,13 @@ MAX_HEADLINES = 12
 class NamedEstimate:
     """An estimate under the name that the report gives it.
 
-    title: of the metric; setting: what distinguishes it from others of that title, in words.
-    factors: the whole setting as JSON text, which addresses its history and samples. value,
-    interval, variation: as texts of the report. doubts: sentences on why a reader must doubt it.
+    run: that measured it. title: of the metric; setting: what distinguishes it from others of that
+    title, in words. factors: the whole setting as JSON text, which addresses its history and
+    samples. value, interval, variation: as texts of the report. doubts: sentences on why a reader
+    must doubt it.
     """
 
+    run: str
     title: str
     setting: str
     benchmark: str
@@ -129,23 +131,26 @@ def of_metrics(run: str, lines: Sequence[MetricResult]) -> RunMetrics:
     return RunMetrics(
         run,
         targets,
-        tuple(line for target in targets for line in headlines_of(lines, target))[:MAX_HEADLINES],
+        tuple(line for target in targets for line in headlines_of(run, lines, target))[
+            :MAX_HEADLINES
+        ],
         tuple(
-            MetricGroup(title, len(own), tuple(_tables(own, len(targets))))
+            MetricGroup(title, len(own), tuple(_tables(run, own, len(targets))))
             for title, own in by_group.items()
         ),
     )
 
 
-def headlines_of(lines: Iterable[MetricResult], target: str) -> list[NamedEstimate]:
+def headlines_of(run: str, lines: Iterable[MetricResult], target: str) -> list[NamedEstimate]:
     """Returns the headline results of a target, those of the report's summary."""
     own = [line for line in lines if line.target == target]
-    return [named(title, setting, line) for title, setting, line in summary.choose(own)]
+    return [named(run, title, setting, line) for title, setting, line in summary.choose(own)]
 
 
-def named(title: str, setting: str, line: MetricResult) -> NamedEstimate:
+def named(run: str, title: str, setting: str, line: MetricResult) -> NamedEstimate:
     """Returns a metric under a title and a setting in words."""
     return NamedEstimate(
+        run=run,
         title=title,
         setting=setting,
         benchmark=line.benchmark,
@@ -162,7 +167,7 @@ def named(title: str, setting: str, line: MetricResult) -> NamedEstimate:
     )
 
 
-def _tables(lines: Sequence[MetricResult], targets: int) -> Iterable[MetricTable]:
+def _tables(run: str, lines: Sequence[MetricResult], targets: int) -> Iterable[MetricTable]:
     known = catalog.load().benchmarks
     for (benchmark, metric), own in group_by(
         lines, lambda line: (line.benchmark, line.metric)
@@ -176,7 +181,7 @@ def _tables(lines: Sequence[MetricResult], targets: int) -> Iterable[MetricTable
             setting=wording.factors_text(shared),
             headline=any(line.headline for line in own),
             lines=tuple(
-                named(title, wording.setting_text(line, targets, leave_out=shared), line)
+                named(run, title, wording.setting_text(line, targets, leave_out=shared), line)
                 for line in own
             ),
         )

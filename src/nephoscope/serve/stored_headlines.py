@@ -1,18 +1,20 @@
-"""Findings and headline results in the stored result of a run, read once while it stays the same."""
+"""Findings and headline results in the stored results of runs, each read once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from nephoscope.core.errors import StoreError
+from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Finding, Severity, gravest_first
-from nephoscope.serve.answers import stored_result
+from nephoscope.report import summary
+from nephoscope.serve.answers import result_changed_ns, stored_result
 from nephoscope.serve.run_metrics import NamedEstimate, headlines_of, read_metrics
-from nephoscope.store import StoredRun
+from nephoscope.store import Store, StoredRun
 
 MAX_FINDINGS = 3
 MAX_HEADLINES = 6
@@ -32,12 +34,20 @@ def stored_findings(path: Path, changed_ns: int | None) -> tuple[Finding, ...]:
     return _read(path, changed_ns)[0]
 
 
-def stored_headlines(path: Path, changed_ns: int | None) -> Headlines:
-    """Returns the headline results of a run; empty where it has no intact result.
+def stored_headlines(store: Store, runs: Iterable[str], target: str) -> list[NamedEstimate]:
+    """Returns the headline results of a target from several runs, the newest of each metric.
 
-    changed_ns: as for `stored_findings`.
+    runs: newest first. Those that benchmarks declare for a summary stand first.
     """
-    return _read(path, changed_ns)[1]
+    newest: dict[tuple[str, str], list[NamedEstimate]] = {}
+    for name in runs:
+        path = store.runs_path / name
+        own = _read(path, result_changed_ns(StoredRun(path)))[1].get(target, ())
+        for key, lines in group_by(own, lambda line: (line.benchmark, line.metric)).items():
+            newest.setdefault(key, lines)
+    places = {(choice.benchmark, choice.metric): at for at, choice in enumerate(summary.choices())}
+    ordered = sorted(newest.items(), key=lambda item: places.get(item[0], len(places)))
+    return [line for _, lines in ordered for line in lines][:MAX_HEADLINES]
 
 
 @lru_cache(maxsize=MAX_RESULTS)
@@ -55,5 +65,5 @@ def _read(path: Path, changed_ns: int | None) -> tuple[tuple[Finding, ...], Head
     except (ValueError, LookupError, TypeError, StoreError):
         return (), {}
     targets = dict.fromkeys(line.target for line in lines)
-    headlines = {target: tuple(headlines_of(lines, target)[:MAX_HEADLINES]) for target in targets}
+    headlines = {target: tuple(headlines_of(path.name, lines, target)) for target in targets}
     return tuple(gravest_first(findings)[:MAX_FINDINGS]), headlines

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.core.model import factors_key
 from nephoscope.core.naming import plural
 from nephoscope.httpd.responses import RenderedResponse
-from nephoscope.serve.answers import document, result_changed_ns
+from nephoscope.serve.answers import document
 from nephoscope.serve.run_metrics import NamedEstimate
 from nephoscope.serve.stored_headlines import stored_headlines
 from nephoscope.store import Store, StoredRun
@@ -70,12 +70,29 @@ class Trends:
     complete: bool
 
 
+class _Headline(NamedTuple):
+    """What tells a headline result from others."""
+
+    target: str
+    benchmark: str
+    metric: str
+    factors: str
+
+    @classmethod
+    def of(cls, line: NamedEstimate) -> _Headline:
+        return cls(line.target, line.benchmark, line.metric, line.factors)
+
+
 def trends(
-    store: Store, runs: Mapping[str, Sequence[str]], labels: Sequence[str]
+    store: Store,
+    runs: Mapping[str, Sequence[str]],
+    reported: Mapping[str, Sequence[str]],
+    labels: Sequence[str],
 ) -> RenderedResponse:
     """Returns the trends of targets.
 
-    runs: target -> its newest finished runs, newest first. labels: names of the labels of all runs,
+    runs: target -> its newest finished runs, newest first. reported: target -> those whose headline
+    results are shown. labels: names of the labels of all runs,
     which tell whether any may confirm a change.
     """
     from nephoscope.features.compaction.reading import REPETITION, StoredSummaries
@@ -96,23 +113,21 @@ def trends(
         complete &= is_whole
         if not known:
             continue
-        path = store.runs_path / names[0]
-        changed_ns = result_changed_ns(StoredRun(path))
+        shown = tuple(map(_Headline.of, stored_headlines(store, reported.get(target, ()), target)))
         if judge is None and is_whole:
-            out += _settled(store.path, target, tuple(names), changed_ns)
+            out += _settled(store.path, tuple(names), shown)
         else:
-            out += _of_target(path, target, known, changed_ns, judge)
+            out += _of_target(shown, known, judge)
     return document(Trends(tuple(out), complete), 200 if complete else PARTIAL)
 
 
 @lru_cache(maxsize=400)
 def _settled(
-    store: Path, target: str, names: tuple[str, ...], changed_ns: int | None
+    store: Path, names: tuple[str, ...], headlines: tuple[_Headline, ...]
 ) -> tuple[Trend, ...]:
     """Returns the trends of a target whose runs are over and summarised."""
-    runs_path = Store(store).runs_path
     known, _ = _summaries(Store(store), names, time.monotonic() + SUMMARISING_S)
-    return tuple(_of_target(runs_path / names[0], target, known, changed_ns, None))
+    return tuple(_of_target(headlines, known, None))
 
 
 def _summaries(
@@ -139,33 +154,30 @@ def _summaries(
 
 
 def _of_target(
-    path: Path,
-    target: str,
-    runs: Sequence[RunMeasurements],
-    changed_ns: int | None,
-    judge: Judging | None,
+    headlines: Sequence[_Headline], runs: Sequence[RunMeasurements], judge: Judging | None
 ) -> Iterable[Trend]:
-    for headline in stored_headlines(path, changed_ns).get(target, ()):
+    for headline in headlines:
         history = _history(headline, runs, judge)
         if history is not None:
             change = history.changes[-1] if history.changes else None
             yield Trend(
-                target,
+                headline.target,
                 headline.benchmark,
                 headline.metric,
                 headline.factors,
                 tuple(point.at_s for point in history.points),
                 tuple(point.estimate.value for point in history.points),
-                change
-                and LastChange(
-                    change.at_s, change.run, change.direction, change.status, change.sentence
-                ),
+                None if change is None else _last_change(change),
                 _text(history, change),
             )
 
 
+def _last_change(change: ChangePoint) -> LastChange:
+    return LastChange(change.at_s, change.run, change.direction, change.status, change.sentence)
+
+
 def _history(
-    headline: NamedEstimate, runs: Sequence[RunMeasurements], judge: Judging | None
+    headline: _Headline, runs: Sequence[RunMeasurements], judge: Judging | None
 ) -> SeriesHistory | None:
     """Returns the history of a headline result; None where no summary has it."""
     from nephoscope.features.history.result import HistorySettings, analyse, conclude
