@@ -66,7 +66,7 @@ def test_summaries_that_have_no_time_are_left_for_the_next_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(tmp_path, days=3)
-    monkeypatch.setattr(trends, "SUMMARISING_S", -1.0)
+    monkeypatch.setattr(trends, "ANSWER_S", -1.0)
     status, content = answer(tmp_path)
     assert (status, content["complete"], content["trends"]) == (trends.PARTIAL, False, [])
     monkeypatch.undo()

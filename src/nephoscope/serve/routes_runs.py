@@ -187,7 +187,8 @@ async def trends(shared: Shared) -> Response:
         "labels": sorted({name for run in snapshot.runs for name in run.row.labels}),
     }
     version = tuple(_versions(runs) for runs in chosen.values())
-    return await shared.analysed("trends", arguments, version)
+    async with shared.trends:
+        return await shared.analysed("trends", arguments, version)
 
 
 @router.post("/runs", status_code=202, **answers_with(StartedRun))

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from nephoscope.store.summary import RunMeasurements
 
 PARTIAL = 202
-"""Status of an answer that lacks runs whose summaries are still to be computed."""
-SUMMARISING_S = 10.0
-"""Seconds for which one answer computes summaries; the next one computes the rest."""
+"""Status of an answer that lacks runs or targets which are still to be read."""
+ANSWER_S = 10.0
+"""Seconds after which an answer leaves the rest to the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Trends:
-    """Headline results over time. complete: no run lacks its summary."""
+    """Headline results over time. complete: no run or target is left to the next answer."""
 
     trends: tuple[Trend, ...]
     complete: bool
@@ -105,10 +105,13 @@ def trends(
         settings = HistorySettings()
         summaries = StoredSummaries(store, Selection())
         judge = Judge(store, summaries, settings.margin, settings.confidence)
-    until_s = time.monotonic() + SUMMARISING_S
+    until_s = time.monotonic() + ANSWER_S
     out: list[Trend] = []
     complete = True
     for target, names in runs.items():
+        if time.monotonic() > until_s:  # what is done is done at once next time
+            complete = False
+            break
         known, is_whole = _summaries(store, names, until_s)
         complete &= is_whole
         if not known:
@@ -126,7 +129,7 @@ def _settled(
     store: Path, names: tuple[str, ...], headlines: tuple[_Headline, ...]
 ) -> tuple[Trend, ...]:
     """Returns the trends of a target whose runs are over and summarised."""
-    known, _ = _summaries(Store(store), names, time.monotonic() + SUMMARISING_S)
+    known, _ = _summaries(Store(store), names, time.monotonic() + ANSWER_S)
     return tuple(_of_target(headlines, known, None))
 
 
