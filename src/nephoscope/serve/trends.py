@@ -45,7 +45,7 @@ class LastChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Trend:
+class HeadlineTrend:
     """A headline result of a target over its newest runs.
 
     at_s, values: of each run in order of time. change: the last change point, None without one.
@@ -66,7 +66,7 @@ class Trend:
 class Trends:
     """Headline results over time. complete: no run or target is left to the next answer."""
 
-    trends: tuple[Trend, ...]
+    trends: tuple[HeadlineTrend, ...]
     complete: bool
 
 
@@ -92,7 +92,7 @@ def trends(
     """Returns the trends of targets.
 
     runs: target -> its newest finished runs, newest first. reported: target -> those whose headline
-    results are shown. labels: names of the labels of all runs,
+    results are headlines. labels: names of the labels of all runs,
     which tell whether any may confirm a change.
     """
     from nephoscope.features.compaction.reading import REPETITION, StoredSummaries
@@ -106,7 +106,7 @@ def trends(
         summaries = StoredSummaries(store, Selection())
         judge = Judge(store, summaries, settings.margin, settings.confidence)
     until_s = time.monotonic() + ANSWER_S
-    out: list[Trend] = []
+    out: list[HeadlineTrend] = []
     complete = True
     for target, names in runs.items():
         if time.monotonic() > until_s:  # what is done is done at once next time
@@ -116,18 +116,20 @@ def trends(
         complete &= is_whole
         if not known:
             continue
-        shown = tuple(map(_Headline.of, stored_headlines(store, reported.get(target, ()), target)))
+        headlines = tuple(
+            map(_Headline.of, stored_headlines(store, reported.get(target, ()), target))
+        )
         if judge is None and is_whole:
-            out += _settled(store.path, tuple(names), shown)
+            out += _settled(store.path, tuple(names), headlines)
         else:
-            out += _of_target(shown, known, judge)
+            out += _of_target(headlines, known, judge)
     return document(Trends(tuple(out), complete), 200 if complete else PARTIAL)
 
 
 @lru_cache(maxsize=400)
 def _settled(
     store: Path, names: tuple[str, ...], headlines: tuple[_Headline, ...]
-) -> tuple[Trend, ...]:
+) -> tuple[HeadlineTrend, ...]:
     """Returns the trends of a target whose runs are over and summarised."""
     known, _ = _summaries(Store(store), names, time.monotonic() + ANSWER_S)
     return tuple(_of_target(headlines, known, None))
@@ -158,12 +160,12 @@ def _summaries(
 
 def _of_target(
     headlines: Sequence[_Headline], runs: Sequence[RunMeasurements], judge: Judging | None
-) -> Iterable[Trend]:
+) -> Iterable[HeadlineTrend]:
     for headline in headlines:
         history = _history(headline, runs, judge)
         if history is not None:
             change = history.changes[-1] if history.changes else None
-            yield Trend(
+            yield HeadlineTrend(
                 headline.target,
                 headline.benchmark,
                 headline.metric,
