@@ -13,8 +13,9 @@ from tests.features.history.drawn import DAY_S, START_S, append_run, machine
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
 from nephoscope.serve import trends
+from nephoscope.serve.app import make_app
 from nephoscope.serve.overview import overview, reported_runs, trend_runs
-from nephoscope.store import Store
+from nephoscope.store import RUNNING, Store, identity
 from nephoscope.store.index import RunIndex
 
 DAYS, STEP = 50, 30
@@ -81,3 +82,14 @@ def test_a_newer_run_without_a_report_hides_no_results(tmp_path: Path) -> None:
     assert target.verdict_run != target.last_run
     assert [line.metric for line in target.headlines] == ["null_ns"]
     assert target.headlines[0].run == target.verdict_run
+
+
+def test_while_a_run_is_measured_there_are_none(tmp_path: Path) -> None:
+    made(tmp_path, days=3)
+    run = append_run(tmp_path, START_S + 4 * DAY_S, {"null_ns": 100.0}, fingerprint=machine())
+    run.update(state=RUNNING, finished_at=None)
+    with run.lock():
+        run.event({"event": "session_started", **identity()})
+        reply = call(make_app(settings(tmp_path)), "/api/v1/trends")
+    assert reply.status == trends.PARTIAL
+    assert (reply.json["trends"], reply.json["complete"]) == ([], False)

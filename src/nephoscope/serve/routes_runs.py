@@ -17,7 +17,7 @@ from nephoscope.serve.openapi import RunList, Samples, StartedRun, TrialPage, an
 from nephoscope.serve.overview import Overview, reported_runs, trend_runs
 from nephoscope.serve.queries import run_of
 from nephoscope.serve.run_metrics import RunMetrics
-from nephoscope.serve.trends import Trends
+from nephoscope.serve.trends import PARTIAL, Trends
 from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
 
@@ -178,7 +178,12 @@ async def lines(shared: Shared, target: Text = "") -> Response:
 
 @router.get("/trends", **answers_with(Trends))
 async def trends(shared: Shared) -> Response:
-    """Returns the headline results of each target over its newest runs, with the last change."""
+    """Returns the headline results of each target over its newest runs, with the last change.
+
+    None, and status 202, while a run is measured that the analysis would disturb.
+    """
+    if not await shared.may_analyse():
+        return json_response(Trends((), complete=False), PARTIAL)
     snapshot = await shared.snapshot()
     chosen = trend_runs(snapshot)
     arguments = {
