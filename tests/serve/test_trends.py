@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.features.history.drawn import DAY_S, START_S, append_run, machine
+from tests.serve.made import call, settings
 
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
