@@ -1,4 +1,4 @@
-"""Times the dashboard's overview and run list over a store of many runs.
+"""Times the dashboard's overview, trends and run list over a store of many runs.
 
 usage: serve_overview.py [--runs N] [--requests N] [--folder DIR]
 
@@ -26,7 +26,7 @@ from scipy.stats import binom
 
 from nephoscope.store.digests import with_own_digest
 
-ADDRESSES = ("overview", "runs", "runs?text=rack-7&limit=50", "runs?offset=9000")
+ADDRESSES = ("overview", "trends", "runs", "runs?text=rack-7&limit=50", "runs?offset=9000")
 TARGET_S = 0.2
 
 
@@ -106,6 +106,12 @@ def measure(folder: Path, requests: int) -> None:
         cold_s = time.perf_counter() - started
         print(
             f"{overview['runs']} runs; first answer after {first_s:.2f} s, all read: {cold_s:.1f} s"
+        )
+        started = time.perf_counter()
+        while not ask(url + "trends")[1]["complete"]:
+            pass
+        print(
+            f"trends of the targets: first whole answer after {time.perf_counter() - started:.1f} s"
         )
         for address in ADDRESSES:
             ask(url + address)

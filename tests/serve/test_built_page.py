@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+from nephoscope import catalog
 from nephoscope.core import units
+from nephoscope.report import summary
 from nephoscope.serve import static_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,3 +57,22 @@ def test_the_page_reads_the_scales_of_the_units_module() -> None:
     assert "session.known?.scales" in text
     for scales in units.SCALES.values():
         assert all(f'"{label}"' not in text for _, label in scales if len(label) > 1)
+
+
+def test_the_page_has_no_names_of_benchmarks_or_metrics_of_its_own() -> None:
+    """Names come from the server, where the report has them."""
+    texts = [path.read_text() for path in (ROOT / "web" / "src").rglob("*.svelte")]
+    texts += [path.read_text() for path in (ROOT / "web" / "src").rglob("*.js")]
+    for benchmark in catalog.load().benchmarks:
+        is_named = "." in benchmark and any(benchmark in text for text in texts)
+        assert not is_named, benchmark
+    for choice in summary.choices():
+        assert not any(choice.headline.title in text for text in texts), choice
+
+
+def test_the_page_shows_what_the_routes_of_results_state() -> None:
+    content = next(
+        file.content.decode() for name, file in static_files.load().items() if name.endswith(".js")
+    )
+    for name in ("/metrics`", "`trends`", "headlines", "doubts", "left_s", "measures"):
+        assert name in content, name

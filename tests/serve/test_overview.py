@@ -99,3 +99,19 @@ def test_states_and_names_for_filters(tmp_path: Path) -> None:
     assert found.states == {"finished": 1, "failed": 1}
     assert (found.benchmarks, found.plans) == (("null",), ("made",))
     assert found.targets_total == 3
+
+
+def test_headline_results_of_several_plans_and_failed_runs_apart(tmp_path: Path) -> None:
+    first = made(tmp_path)
+    report(first)
+    second = make_run(
+        tmp_path, NULL_PLAN.replace("made", "other"), lambda *_: [Sample("null_ns", 7.0)], rounds=3
+    )
+    report(second)
+    failed = made(tmp_path, state="failed")
+    content = built(tmp_path)
+    (target,) = content.targets
+    (line,) = target.headlines
+    assert (line.metric, line.run, line.value) == ("null_ns", second.id, "7.00 ns")
+    assert [row.id for row in content.recent] == [second.id, first.id]
+    assert [row.id for row in content.failed] == [failed.id]

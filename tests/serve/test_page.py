@@ -311,8 +311,9 @@ def test_changes_of_a_history_lead_to_the_samples_of_their_trials(
     assert changes.count() == 2
     rise = changes.first.inner_text()
     assert "suspected" in rise
-    assert f"from run {site.step} on (worse, suspected)" in rise
-    assert "+2" in rise.split("[")[0]
+    assert f"from run {site.step} on until run" in rise
+    assert "(worse, suspected, went away)" in rise
+    assert "+19.9 %" in rise.split("[")[0]
     assert "kernel: 6.1.0 → 6.1.9." in rise
     assert "confirmed" not in rise
     fall = changes.last.inner_text()
@@ -320,12 +321,16 @@ def test_changes_of_a_history_lead_to_the_samples_of_their_trials(
     assert "without a reference" in fall
     assert "90 % prediction interval" in view.text()
     rows = view.page.get_by_role("region", name="Estimates by run").locator("tbody tr")
-    assert rows.count() == 75
+    assert rows.count() == 15
+    view.page.get_by_text("60 earlier runs").click()
+    rows = view.page.get_by_role("region", name="Estimates by earlier run").locator("tbody tr")
+    assert rows.count() == 60
     changes.first.get_by_role("link", name="Trials after it").click()
     view.page.get_by_role("region", name="Samples by trial").wait_for()
     assert site.step in view.page.url
     assert view.page.get_by_role("region", name="Samples by trial").locator("tbody tr").count() == 6
     view.page.go_back()
+    view.page.get_by_text("60 earlier runs").click()
     rows.last.get_by_role("link", name="trials").click()
     view.page.get_by_role("region", name="Samples by trial").wait_for()
     assert site.old in view.page.url

@@ -31,6 +31,8 @@ class Dashboard:
         self.live = Live()
         self.access = Access(settings.token)
         self.launcher = Launcher(settings.store.path, settings.data)
+        self.trends = asyncio.Lock()
+        """Held while trends are computed: however many pages ask, one worker is enough."""
         self._overview: tuple[Snapshot, RenderedResponse] | None = None
 
     async def snapshot(self) -> Snapshot:

@@ -23,6 +23,7 @@ from nephoscope.core.model import Shape, TrialRecord
 from nephoscope.core.naming import line_name
 from nephoscope.httpd.responses import Refusal
 from nephoscope.results.counters import COUNTERS
+from nephoscope.serve.live_progress import described, left_s
 from nephoscope.store import RUNNING, StoredRun
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class RunFiles:
         events = self._run.events()[self._events_read :]
         self._events_read += len(events)
         content: list[tuple[str, Mapping[str, Any]]] = [
-            ("journal", event)
+            ("journal", described(event, self._run.manifest.settings))
             for event in events
             if event.get("event") not in ("trials_stored", "trials_merged")
         ]
@@ -127,8 +128,17 @@ class RunFiles:
             "alternatives_ended": len(ended),
             "spent_s": self._spent_s,
             "budget_s": manifest.budget_s,
+            "left_s": None if state != RUNNING else self._left_s(alternatives),
             "targets": list(manifest.target_names),
         }
+
+    def _left_s(self, alternatives: int) -> float | None:
+        names = [
+            name.removesuffix(".parquet")
+            for name, digest in self._trials.items()
+            if digest is not None
+        ]
+        return left_s(names, alternatives, self._spent_s, self._run.manifest.budget_s)
 
 
 def _trial_content(

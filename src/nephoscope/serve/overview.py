@@ -1,17 +1,16 @@
-"""The targets of a store with their health, and what was measured last."""
+"""The targets of a store with headline results and health, and what was measured last."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from nephoscope.core.model import Finding, Severity, gravest_first
-from nephoscope.serve.answers import result_changed_ns, stored_result
+from nephoscope.core.model import Finding, Severity
+from nephoscope.serve.answers import result_changed_ns
+from nephoscope.serve.run_metrics import NamedEstimate
+from nephoscope.serve.stored_headlines import stored_findings, stored_headlines
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
 from nephoscope.store.holder import INTERRUPTED, KILLED
 from nephoscope.store.index import IndexedRun, Snapshot
@@ -19,9 +18,16 @@ from nephoscope.store.listing import StoredRunRow
 
 MAX_TARGETS = 200
 MAX_RECENT = 10
-MAX_FINDINGS = 3
-MAX_RESULTS = 1000
-"""Runs of which the findings are remembered."""
+TREND_RUNS = 250
+"""Newest finished runs of a target that its trends show: enough to be tested for changes."""
+MAX_TREND_RUNS = 10_000
+"""Of all targets together."""
+MAX_PLANS = 5
+"""Plans of a target whose newest results are shown."""
+REPORT_ATTEMPTS = 3
+"""Newest finished runs of a plan that are looked at for a report."""
+UNSUCCESSFUL = (FAILED, KILLED, INTERRUPTED)
+"""States of runs that stand apart from the newest ones."""
 
 Health = Literal["measuring", "ok", "warning", "failed", "lost", "unknown"]
 
@@ -30,7 +36,8 @@ Health = Literal["measuring", "ok", "warning", "failed", "lost", "unknown"]
 class TargetHealth:
     """A target. health: of its newest run, in one word; reason: a sentence for it.
 
-    findings: the most severe ones of its newest finished run, `verdict_run`.
+    findings: the most severe ones of its newest finished run, `verdict_run`. headlines: the newest
+    results that stand in summaries of reports, of several plans.
     """
 
     name: str
@@ -42,13 +49,17 @@ class TargetHealth:
     last_at: str | None
     verdict_run: str | None
     findings: tuple[Finding, ...]
+    headlines: tuple[NamedEstimate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A store at a glance. runs: all of them; runs_read: of which this is made. states: how many
-    runs are in each. targets: the most recently measured ones first; targets_total: all of them.
-    benchmarks, plans: names that occur, for filters. damaged: a sentence for each unreadable run.
+    """A store at a glance.
+
+    runs: all of them; runs_read: of which this is made. states: how many runs are in each. recent:
+    the newest runs but for those that failed or were cut off; failed: the newest of these. targets:
+    the most recently measured ones first; targets_total: all of them. benchmarks, plans: names that
+    occur, for filters. damaged: a sentence for each unreadable run.
     """
 
     store: str
@@ -57,6 +68,7 @@ class Overview:
     states: Mapping[str, int]
     running: tuple[StoredRunRow, ...]
     recent: tuple[StoredRunRow, ...]
+    failed: tuple[StoredRunRow, ...]
     targets: tuple[TargetHealth, ...]
     targets_total: int
     benchmarks: tuple[str, ...]
@@ -64,29 +76,9 @@ class Overview:
     damaged: tuple[str, ...]
 
 
-@lru_cache(maxsize=MAX_RESULTS)
-def _findings(path: Path, changed_ns: int | None) -> tuple[Finding, ...]:
-    """Returns the most severe findings of a run; empty where it has no intact result.
-
-    changed_ns: time of change of its result, which only tells versions apart.
-    """
-    text = stored_result(StoredRun(path))
-    if text is None:
-        return ()
-    try:
-        values: list[dict[str, Any]] = json.loads(text)["findings"]
-        findings = [
-            Finding(**{**value, "severity": Severity(value["severity"])}) for value in values
-        ]
-    except (ValueError, LookupError, TypeError):
-        return ()
-    return tuple(gravest_first(findings)[:MAX_FINDINGS])
-
-
 def overview(snapshot: Snapshot, store: Store) -> Overview:
     """Returns the overview of a list of runs."""
     newest: dict[str, IndexedRun] = {}
-    reported: dict[str, IndexedRun] = {}
     counts: Counter[str] = Counter()
     benchmarks: Counter[str] = Counter()
     plans: Counter[str] = Counter()
@@ -97,9 +89,8 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
         for name in run.row.targets:
             counts[name] += 1
             newest.setdefault(name, run)
-            if run.row.state == FINISHED:
-                reported.setdefault(name, run)
     chosen = list(newest)[:MAX_TARGETS]
+    reported = reported_runs(snapshot, store)
     rows = [run.row for run in snapshot.runs]
     return Overview(
         store=store.address,
@@ -107,9 +98,11 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
         runs_read=len(rows),
         states=Counter(row.state for row in rows),
         running=tuple(row for row in rows if row.state == RUNNING)[:MAX_RECENT],
-        recent=tuple(rows[:MAX_RECENT]),
+        recent=tuple(row for row in rows if row.state not in UNSUCCESSFUL)[:MAX_RECENT],
+        failed=tuple(row for row in rows if row.state in UNSUCCESSFUL)[:MAX_RECENT],
         targets=tuple(
-            _target(name, newest[name], reported.get(name), counts[name], store) for name in chosen
+            _target(name, newest[name], reported.get(name, ()), counts[name], store)
+            for name in chosen
         ),
         targets_total=len(newest),
         benchmarks=tuple(sorted(benchmarks)),
@@ -118,13 +111,49 @@ def overview(snapshot: Snapshot, store: Store) -> Overview:
     )
 
 
+def reported_runs(snapshot: Snapshot, store: Store) -> dict[str, list[str]]:
+    """Returns the newest finished run with a report of each plan of each target, newest first."""
+    chosen: dict[str, list[str]] = {}
+    attempts: Counter[tuple[str, str]] = Counter()
+    for run in snapshot.runs:
+        if run.row.state != FINISHED:
+            continue
+        for name in run.row.targets:
+            key = (name, run.row.plan or "")
+            own = chosen.setdefault(name, [])
+            if attempts[key] >= REPORT_ATTEMPTS or len(own) >= MAX_PLANS:
+                continue
+            attempts[key] += 1
+            if result_changed_ns(StoredRun(store.runs_path / run.row.id)) is not None:
+                own.append(run.row.id)
+                attempts[key] = REPORT_ATTEMPTS
+    return chosen
+
+
+def trend_runs(snapshot: Snapshot) -> dict[str, list[IndexedRun]]:
+    """Returns the newest finished runs of each target of an overview, newest first."""
+    chosen: dict[str, list[IndexedRun]] = {}
+    names: set[str] = set()
+    total = 0
+    for run in snapshot.runs:
+        for name in run.row.targets:
+            if name not in names and len(names) >= MAX_TARGETS:
+                continue
+            names.add(name)
+            own = chosen.setdefault(name, [])
+            if run.row.state == FINISHED and len(own) < TREND_RUNS and total < MAX_TREND_RUNS:
+                own.append(run)
+                total += 1
+    return {name: own for name, own in chosen.items() if own}
+
+
 def _target(
-    name: str, run: IndexedRun, reported: IndexedRun | None, runs: int, store: Store
+    name: str, run: IndexedRun, reported: Sequence[str], runs: int, store: Store
 ) -> TargetHealth:
     verdicts: tuple[Finding, ...] = ()
-    if reported is not None:
-        path = store.runs_path / reported.row.id
-        verdicts = _findings(path, result_changed_ns(StoredRun(path)))
+    if reported:
+        path = store.runs_path / reported[0]
+        verdicts = stored_findings(path, result_changed_ns(StoredRun(path)))
     health, reason = _health(name, run, verdicts)
     return TargetHealth(
         name=name,
@@ -134,8 +163,9 @@ def _target(
         runs=runs,
         last_run=run.row.id,
         last_at=run.row.started_at,
-        verdict_run=None if reported is None else reported.row.id,
+        verdict_run=next(iter(reported), None),
         findings=verdicts,
+        headlines=tuple(stored_headlines(store, reported, name)),
     )
 
 
@@ -144,7 +174,7 @@ def _health(name: str, run: IndexedRun, verdicts: Iterable[Finding]) -> tuple[He
         return "lost", run.lost[name]
     if run.row.state == RUNNING:
         return "measuring", "A run is in progress."
-    if run.row.state in (FAILED, KILLED, INTERRUPTED):
+    if run.row.state in UNSUCCESSFUL:
         return "failed", f"The state of the newest run is: {run.row.state}."
     if run.row.state not in (FINISHED, MEASURED):
         return "unknown", f"The state of the newest run is: {run.row.state}."

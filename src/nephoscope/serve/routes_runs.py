@@ -14,9 +14,10 @@ from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.measured import MAX_RUNS, Lines
 from nephoscope.serve.openapi import RunList, Samples, StartedRun, TrialPage, answers_with
-from nephoscope.serve.overview import Overview
+from nephoscope.serve.overview import Overview, reported_runs, trend_runs
 from nephoscope.serve.queries import run_of
-from nephoscope.store import FINISHED
+from nephoscope.serve.run_metrics import RunMetrics
+from nephoscope.serve.trends import PARTIAL, Trends
 from nephoscope.store.index import IndexedRun
 from nephoscope.store.selection import Selection, day_s, labels
 
@@ -86,6 +87,12 @@ async def runs(
 async def result(run: str, shared: Shared) -> Response:
     """Returns the result of a run: estimates with intervals, findings, analyses."""
     return await shared.report_of("result", run)
+
+
+@router.get("/runs/{run}/metrics", **answers_with(RunMetrics))
+async def metrics(run: str, shared: Shared) -> Response:
+    """Returns the headline results of a run, and all metrics by group, under the report's names."""
+    return await shared.report_of("metrics", run)
 
 
 @router.get("/runs/{run}/report.html", **answers_with(None, "text/html"))
@@ -161,13 +168,32 @@ def _versions(runs: Sequence[IndexedRun]) -> tuple[Any, ...]:
 @router.get("/lines", **answers_with(Lines))
 async def lines(shared: Shared, target: Text = "") -> Response:
     """Lists the metrics that the newest runs of a target (of each, without one) measured."""
-    newest: dict[tuple[str, tuple[str, ...]], IndexedRun] = {}
-    for run in (await shared.snapshot()).runs:
-        if run.row.state == FINISHED and (not target or target in run.row.targets):
-            newest.setdefault((run.row.plan or "", run.row.targets), run)
-    chosen = list(newest.values())[:MAX_RUNS]
+    snapshot = await shared.snapshot()
+    reported = reported_runs(snapshot, shared.settings.store)
+    ids = {name for own in ([target] if target else reported) for name in reported.get(own, ())}
+    chosen = [run for run in snapshot.runs if run.row.id in ids][:MAX_RUNS]
     arguments = {"runs": [run.row.id for run in chosen]}
     return await shared.analysed("lines", arguments, _versions(chosen))
+
+
+@router.get("/trends", **answers_with(Trends))
+async def trends(shared: Shared) -> Response:
+    """Returns the headline results of each target over its newest runs, with the last change.
+
+    None, and status 202, while a run is measured that the analysis would disturb.
+    """
+    if not await shared.may_analyse():
+        return json_response(Trends((), complete=False), PARTIAL)
+    snapshot = await shared.snapshot()
+    chosen = trend_runs(snapshot)
+    arguments = {
+        "runs": {target: [run.row.id for run in runs] for target, runs in chosen.items()},
+        "reported": reported_runs(snapshot, shared.settings.store),
+        "labels": sorted({name for run in snapshot.runs for name in run.row.labels}),
+    }
+    version = tuple(_versions(runs) for runs in chosen.values())
+    async with shared.trends:
+        return await shared.analysed("trends", arguments, version)
 
 
 @router.post("/runs", status_code=202, **answers_with(StartedRun))

@@ -14,7 +14,7 @@ from typing import IO
 
 from nephoscope.core.errors import NephoscopeError, as_defect
 from nephoscope.httpd.responses import RenderedResponse, failure, failure_of
-from nephoscope.serve import answers, measured
+from nephoscope.serve import answers, measured, run_metrics, trends
 from nephoscope.serve.workers import MAX_ANSWER_BYTES
 from nephoscope.store import Store
 
@@ -33,6 +33,8 @@ FUNCTIONS: Mapping[str, Callable[..., RenderedResponse]] = {
     "compare": answers.compare,
     "command": answers.command,
     "lines": measured.lines,
+    "metrics": run_metrics.metrics,
+    "trends": trends.trends,
 }
 """Functions by name; requests reach them through the routes only."""
 

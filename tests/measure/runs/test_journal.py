@@ -53,7 +53,7 @@ def test_sessions_attempts_and_losses_are_sentences() -> None:
         factors={"x": 1},
         word="converged",
         reason="n = 10",
-    ) == ("null x=1 on a is done: converged (n = 10)")
+    ) == ("null (x 1) on a is done: converged (n = 10)")
 
 
 def test_what_it_does_not_know_is_shown_as_it_stands() -> None:

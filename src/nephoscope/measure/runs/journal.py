@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from nephoscope.core import units
+from nephoscope.core.naming import factors_text
 
 Event = Mapping[str, Any]
 
@@ -24,11 +25,12 @@ def lines(events: Iterable[Event]) -> list[str]:
             day = f"{moment:%Y-%m-%d}"
             out.append(f"{day} (UTC)")
         at = f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}" if moment else " " * 12
-        out.append(f"{at}  {_text(event)}")
+        out.append(f"{at}  {sentence(event)}")
     return out
 
 
-def _text(event: Event) -> str:
+def sentence(event: Event) -> str:
+    """Returns what an event is, on one line."""
     try:
         return _SENTENCES.get(str(event.get("event")), _unknown_event)(event)
     except (TypeError, ValueError, AttributeError, OverflowError):
@@ -77,9 +79,10 @@ def _tried_again(event: Event) -> str:
 
 
 def _alternative_ended(event: Event) -> str:
-    factors = "".join(f" {name}={level}" for name, level in (event.get("factors") or {}).items())
+    text = factors_text(event.get("factors") or {})
+    setting = f" ({text})" if text else ""
     return (
-        f"{event.get('benchmark')}{factors} on {event.get('target')} is done: "
+        f"{event.get('benchmark')}{setting} on {event.get('target')} is done: "
         f"{event.get('word')} ({event.get('reason')})"
     )
 
