@@ -6,7 +6,7 @@ first.
 
 from __future__ import annotations
 
-from nephoscope.cli.commands.feature import FILES, HOST, MEASURING, STORED_RUNS
+from nephoscope.cli.commands.feature import EMULATION, FILES, HOST, MEASURING, STORED_RUNS
 from nephoscope.features.advise.feature import ADVISE
 from nephoscope.features.balance.feature import BALANCE
 from nephoscope.features.census.feature import CENSUS
@@ -53,6 +53,7 @@ FEATURES: tuple[Feature, ...] = (
     ISOLATION,
     SCHEDULER,
     BENCHMARKS,
+    EMULATION,
     SIMULATION,
     NETWORK,
     LOAD,
@@ -71,12 +72,12 @@ FEATURES: tuple[Feature, ...] = (
     PRICING,
     MARKET,
     ADVISE,
+    STORED_RUNS,
     COMPARISON,
     RANK,
     HISTORY,
     WATCH,
     STUDIES,
-    STORED_RUNS,
     COMPACTION,
     ENGINES,
     DATASETS,

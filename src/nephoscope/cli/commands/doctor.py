@@ -29,7 +29,14 @@ class _DoctorArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("host_check", HostCheck), requests=Query())
+@command(
+    prints=Document("host_check", HostCheck),
+    requests=Query(),
+    examples=(
+        "",
+        "--json",
+    ),
+)
 def doctor(args: _DoctorArguments) -> int:
     """Check this host for missing tools and kernel features."""
     from nephoscope.cli.commands.checks.table import CHECKS

@@ -69,6 +69,10 @@ class _ImportArguments:
         "DIR": Document("market_import", ".features.market.import_records:MarketImport"),
     },
     requests=Excluded("stores a run"),
+    examples=(
+        "fio.json",
+        "--parallel k6-1.json k6-2.json",
+    ),
 )
 def import_(args: _ImportArguments) -> int:
     """Import results from other tools.

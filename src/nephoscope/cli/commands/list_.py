@@ -45,6 +45,11 @@ class _ListArguments:
 @command(
     prints={"": Document("benchmarks", Benchmarks), "BENCHMARK": Document("benchmark", Benchmark)},
     requests=Query(),
+    examples=(
+        "cpu",
+        "--search latency",
+        "cpu.gaps",
+    ),
 )
 def list_(args: _ListArguments) -> None:
     """List benchmarks, or describe one: parameters and metrics."""

@@ -34,6 +34,10 @@ class _RunArguments:
 @command(
     prints={"": RESULT, "--dry-run": PREVIEW, "--repeat-runs": REPEATS},
     requests=Query(fixed=("--dry-run",)),
+    examples=(
+        "plan.yaml --dry-run",
+        "plan.yaml --budget 10min",
+    ),
 )
 def run(args: _RunArguments) -> int:
     """Run an experiment plan, or resume its unfinished run.

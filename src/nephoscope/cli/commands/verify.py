@@ -50,7 +50,14 @@ class _VerifyArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("verified_runs", VerifiedRuns), requests=Query())
+@command(
+    prints=Document("verified_runs", VerifiedRuns),
+    requests=Query(),
+    examples=(
+        "",
+        "latest",
+    ),
+)
 def verify(args: _VerifyArguments) -> int:
     """Check the files of stored runs against their digests.
 

@@ -268,6 +268,11 @@ def complain_of_usage(error: Any) -> int:
         return 2
     path = context.command_path if context is not None else "nephoscope"
     sentence = one_line(error.format_message())
+    if option := getattr(error, "option_name", ""):
+        from nephoscope.cli.kit.habits import option_hint
+
+        if hint := option_hint(str(context.info_name) if context is not None else "", option):
+            return complain(f"There is no option {option}. {hint}", 2)
     stop = "" if sentence.endswith((".", "?", ")")) else "."
     return complain(f"{sentence}{stop} Run `{path} --help`.", 2)
 

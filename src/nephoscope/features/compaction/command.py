@@ -37,6 +37,10 @@ class _CompactArguments:
 @command(
     prints=Document("compaction", ".features.compaction.compact:Compaction"),
     requests=Excluded("removes trials"),
+    examples=(
+        "--keep-raw 30d --dry-run",
+        "--keep-raw 30d --keep 365d",
+    ),
 )
 def compact(args: _CompactArguments) -> None:
     """Merge the trials of old runs into histograms; remove old days.

@@ -37,7 +37,14 @@ class _TrafficArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("traffic", ".features.traffic.result:TrafficAnalysis"), requests=Query())
+@command(
+    prints=Document("traffic", ".features.traffic.result:TrafficAnalysis"),
+    requests=Query(),
+    examples=(
+        "capture.pcap --radio lte",
+        "capture.pcap --playback",
+    ),
+)
 def traffic(args: _TrafficArguments) -> int:
     """Analyse bursts of traffic and the energy of a mobile radio.
 
