@@ -55,7 +55,7 @@ class OnDemand(Mapping[str, click.Command]):
 class App(WithExamples, click.Group):
     """The program, whose help lists the commands by topic without importing them."""
 
-    examples = ("survey", "bench --command 'gzip -k FILE' --command 'zstd -k FILE'")
+    examples = ("survey", "bench --command 'md5sum data.bin' --command 'sha1sum data.bin'")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the names in order of the features."""
@@ -72,13 +72,14 @@ class App(WithExamples, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Returns the command that is called; one that moved is found by its former name."""
-        if moved := habits.MOVED.get(args[0]):
-            from nephoscope.cli.kit import output
+        for count in (2, 1):
+            former = " ".join(args[:count])
+            if moved := habits.MOVED.get(former):
+                from nephoscope.cli.kit import output
 
-            rest = " ".join(["nephoscope", moved, *args[1:]])
-            output.warn(f"`{args[0]}` is now `{moved}`: write `{rest}`.")
-            args = [*moved.split(), *args[1:]]
-        elif (hint := habits.COMMANDS.get(args[0].lower())) and args[0] not in self.commands:
+                output.warn(f"`nephoscope {former}` is now `nephoscope {moved}`.")
+                return super().resolve_command(ctx, [*moved.split(), *args[count:]])
+        if (hint := habits.COMMANDS.get(args[0].lower())) and args[0] not in self.commands:
             raise UsageError(f"There is no command '{args[0]}'.", hint)
         return super().resolve_command(ctx, args)
 

@@ -78,4 +78,4 @@ def _conclusion(answers: list[CheckAnswer], lacking: list[CheckAnswer]) -> str:
     if limited:
         things = "1 check is" if limited == 1 else f"{limited} checks are"
         text += f" {things} limited (--); the lines above state the consequences."
-    return textwrap.fill(text, output.width())
+    return output.wrapped(text, rest="")

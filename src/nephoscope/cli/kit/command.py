@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from nephoscope.cli.kit.options import InOrder, OptionGroup, Parameter
+from nephoscope.core.reading.unbroken import shell_lines
 from nephoscope.results.feature import command_name, load
 
 
@@ -94,7 +95,10 @@ class WithExamples(click.Command):
         """Writes the examples, of which no line is broken."""
         if lines := self.lines(ctx.command_path):
             with formatter.section("Examples"):
-                formatter.write("".join(f"  {line}\n" for line in lines))
+                width = (ctx.max_content_width or 80) - 3
+                for line in lines:
+                    parts = shell_lines(line, width)
+                    formatter.write("".join(f"  {part}\n" for part in parts))
 
 
 class Command(WithExamples):

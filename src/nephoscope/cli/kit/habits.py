@@ -11,8 +11,9 @@ MOVED = {
     "utility": "cost utility",
     "traffic": "network traffic",
     "version": "--version",
+    "version --licences": "--licences",
 }
-"""Former command -> what replaces it; accepted until the release after the next."""
+"""Former words of a command -> what replaces them; accepted for one more release."""
 
 COMMANDS = {
     "ls": "`nephoscope runs` lists stored runs, `nephoscope list` benchmarks.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from nephoscope.cli.kit import output
@@ -76,9 +75,4 @@ def _notes(result: RunResult) -> list[str]:
     )
     notes += [f"Note: {sentence}" for sentence in result.refused]
     notes += wording.exclusions_by_reason(result)
-    return [
-        "\n".join(
-            textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
-            for note in dict.fromkeys(notes)
-        )
-    ]
+    return ["\n".join(output.wrapped(f"! {note}") for note in dict.fromkeys(notes))]

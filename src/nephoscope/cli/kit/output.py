@@ -26,6 +26,7 @@ from nephoscope.core.errors import (
 )
 from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.core.reading.printable import escaped, printable
+from nephoscope.core.reading.unbroken import lines_of
 
 COMPLETION_VARIABLE = "_NEPHOSCOPE_COMPLETE"
 """Environment variable by which a shell asks for completions; click derives it from the name."""
@@ -142,14 +143,15 @@ def width() -> int:
 
 def paragraph(text: str) -> None:
     """Prints sentences on stdout, in lines that the terminal need not break."""
-    say(textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False))
+    say(wrapped(text, rest=""))
 
 
 def wrapped(text: str, first: str = "", rest: str = "  ") -> str:
-    """Returns sentences in lines that the terminal need not break; `first`, `rest` begin them."""
-    return textwrap.fill(
-        text, width(), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-    )
+    """Returns sentences in lines that the terminal need not break; `first`, `rest` begin them.
+
+    A command between backticks stays on one line.
+    """
+    return "\n".join(lines_of(text, width(), first, rest))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
