@@ -145,7 +145,7 @@ class _RunsRmArguments:
     prints=Document("removed_runs", RemovedRuns),
     requests=Excluded("removes runs"),
     examples=(
-        "latest",
+        "latest --yes",
         "latest --store old --yes",
     ),
 )

@@ -103,7 +103,7 @@ class _MarketArguments:
     requests=Query(),
     examples=(
         "--list",
-        "--work redis --price-below 0.2 --memory 8GiB",
+        "--work redis --memory 8GiB --top 10",
     ),
 )
 def market(args: _MarketArguments) -> int:

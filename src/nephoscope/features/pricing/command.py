@@ -1,4 +1,4 @@
-"""`nephoscope tariff`: bills by size and throughput beside the flat tariff."""
+"""`nephoscope cost tariff`: bills by size and throughput beside the flat tariff."""
 
 from __future__ import annotations
 

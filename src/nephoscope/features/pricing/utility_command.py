@@ -1,4 +1,4 @@
-"""`nephoscope utility`: which offer is best, and how sure is that?"""
+"""`nephoscope cost utility`: which offer is best, and how sure is that?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nephoscope traffic`: bursts of a capture or a run, and what they cost a mobile radio."""
+"""`nephoscope network traffic`: bursts of a capture or a run, and what they cost a mobile radio."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def traffic(args: _TrafficArguments) -> int:
     from nephoscope.features.traffic import captures, energy, result, section
 
     if (args.file is None) == (args.name is None):
-        raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
+        raise UsageError("`network traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
     if args.to is not None and args.file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
     radios = [energy.radio_of(name, args.values) for name in args.names or _RADIOS]
