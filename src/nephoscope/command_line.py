@@ -168,6 +168,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Records form no cycles; looking for some takes a seventh of the time of an analysis.
     gc.set_threshold(50_000, 20, 20)
     try:
+        output.forget_failures()
         output.prepare_streams()
         output.refuse_too_few_files()
         output.refuse_libraries_without_memory()

@@ -13,7 +13,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from nephoscope.core.errors import (
@@ -24,6 +24,7 @@ from nephoscope.core.errors import (
     UsageError,
     as_defect,
 )
+from nephoscope.core.naming import failure_text
 from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.core.reading.printable import escaped, printable
 from nephoscope.core.reading.unbroken import lines_of
@@ -229,6 +230,29 @@ def unreadable_runs_named() -> Iterator[None]:
         warnings.simplefilter("always", ReplayedRun)
         warnings.showwarning = show
         yield
+
+
+_printed_failures: set[str] = set()
+"""Reasons of failed trials that this command has printed."""
+
+
+def print_failure(reason: str, show: Callable[[str], None], head: str = "") -> None:
+    """Shows the reason of a failed trial with its head, once in a command."""
+    text = one_line(failure_text(reason))
+    if text not in _printed_failures:
+        _printed_failures.add(text)
+        show(f"{head}{text}")
+
+
+def was_printed(reason: str) -> bool:
+    """Returns whether this command has printed the reason of a failed trial, or one with it."""
+    text = one_line(failure_text(reason))
+    return bool(text) and any(text in printed for printed in _printed_failures)
+
+
+def forget_failures() -> None:
+    """Begins a command, which prints the reasons of its own failures."""
+    _printed_failures.clear()
 
 
 def complain(sentence: str, code: int) -> int:

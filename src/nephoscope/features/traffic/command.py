@@ -53,7 +53,9 @@ def traffic(args: _TrafficArguments) -> int:
     from nephoscope.features.traffic import captures, energy, result, section
 
     if (args.file is None) == (args.name is None):
-        raise UsageError("`network traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
+        raise UsageError(
+            "`network traffic` needs a capture or a stored run.", "Use FILE or --run RUN."
+        )
     if args.to is not None and args.file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
     radios = [energy.radio_of(name, args.values) for name in args.names or _RADIOS]
