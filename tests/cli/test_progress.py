@@ -57,7 +57,9 @@ def test_what_cannot_be_measured_is_said_at_once(capsys) -> None:  # type: ignor
     record = trial_record(
         0, benchmark="disk.io", status=TrialStatus.FAILED, reasons=("no direct I/O\nhere",)
     )
-    outcome = Outcome(0, "local", "disk.io", {}, "refused", 0, 10, "it failed 3 times: no direct I/O here")
+    outcome = Outcome(
+        0, "local", "disk.io", {}, "refused", 0, 10, "it failed 3 times: no direct I/O here"
+    )
     output.forget_failures()
     with ProgressDisplay(io.StringIO()) as progress:
         progress.trial_ended(record, status(1.0))

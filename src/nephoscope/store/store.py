@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
 from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, Catalog
+from nephoscope.core.counting import counted
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import (
     ReplayedRun,
@@ -218,7 +219,7 @@ class Store(StoreFolder):
 
         replays: False leaves out runs that answered from a recording: they are no measurements.
         """
-        runs = self._readable(self.ids(), damaged)
+        runs = self._readable(counted(self.ids(), "Reading runs"), damaged)
         return (run for run in runs if replays or not run.manifest.recorded_targets)
 
     def _readable(

@@ -146,7 +146,9 @@ def test_a_class_without_usable_throughputs(
     values: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = {"contracted_mbit_per_s": 1, "throughput_mbit_per_s": values, "gb_per_month": 1}
-    assert "throughput_mbit_per_s" in refused(capsys, "cost", "tariff", tariff(tmp_path, {"a": one}))
+    assert "throughput_mbit_per_s" in refused(
+        capsys, "cost", "tariff", tariff(tmp_path, {"a": one})
+    )
 
 
 def test_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,9 @@ def test_utilities_of_three_offers(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_topsis_is_a_near_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights = dict(zip(PARAMETERS, (0.5, 0.25, 0.25), strict=True))
     parameters = {name: one | {"weight": weights[name]} for name, one in PARAMETERS.items()}
-    result = document(capsys, "cost", "utility", written(tmp_path, parameters=parameters, price_weight=0.2))
+    result = document(
+        capsys, "cost", "utility", written(tmp_path, parameters=parameters, price_weight=0.2)
+    )
     assert by_name(result, "topsis") == pytest.approx([0.7103, 0.2913, 0.7178], abs=1e-4)
 
 
@@ -75,7 +77,9 @@ def test_weights_from_comparisons(tmp_path: Path, capsys: pytest.CaptureFixture[
     # lambda = 3 + 2 x CR x 0.58
     assert 3 + 2 * 0.58 * result["consistency_ratio"] == pytest.approx(3.03851, rel=1e-5)
     circular = [[1, 9, 1 / 9], [1 / 9, 1, 9], [9, 1 / 9, 1]]
-    assert "contradict" in refused(capsys, "cost", "utility", written(tmp_path, comparisons=circular))
+    assert "contradict" in refused(
+        capsys, "cost", "utility", written(tmp_path, comparisons=circular)
+    )
 
 
 def provider() -> dict[str, Any]:
@@ -92,7 +96,9 @@ def test_prices_by_the_provider_s_functions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     offers = {"one": offer(1, 0.5, 1, 0.99)}
-    result = document(capsys, "cost", "utility", written(tmp_path, parameters=provider(), offers=offers))
+    result = document(
+        capsys, "cost", "utility", written(tmp_path, parameters=provider(), offers=offers)
+    )
     (one,) = result["offers"]
     assert one["provider_price"] == pytest.approx(0.36788 + 0.01 + 51.1578, rel=1e-5)
 
@@ -180,7 +186,9 @@ def test_weights_are_divided_by_their_sum_if_that_is_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     double = {name: one | {"weight": 2 * one["weight"]} for name, one in PARAMETERS.items()}
-    result = document(capsys, "cost", "utility", written(tmp_path, parameters=double, normalise=True))
+    result = document(
+        capsys, "cost", "utility", written(tmp_path, parameters=double, normalise=True)
+    )
     assert by_name(result, "utility")[0] == pytest.approx(0.8136, abs=1e-4)
 
 

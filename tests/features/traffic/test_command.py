@@ -30,7 +30,12 @@ def test_a_capture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_a_stored_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run = make_run(tmp_path, PLAN, sampled, rounds=2)
-    assert command_line.main(["network", "traffic", "--run", run.id, "--store", str(tmp_path), "--json"]) == 0
+    assert (
+        command_line.main(
+            ["network", "traffic", "--run", run.id, "--store", str(tmp_path), "--json"]
+        )
+        == 0
+    )
     (one,) = json.loads(capsys.readouterr().out)["traffic"]
     assert one["shape"]["total_bytes"] == pytest.approx(1e6 * 12.5 + 7.5e6)
 

@@ -10,7 +10,13 @@ from unittest import mock
 import pytest
 from tests.unmerged import unmerge
 
-from nephoscope.core.errors import BenchmarkFailed, Interrupted, StoreError, TargetError, UnknownName
+from nephoscope.core.errors import (
+    BenchmarkFailed,
+    Interrupted,
+    StoreError,
+    TargetError,
+    UnknownName,
+)
 from nephoscope.core.model import Sample, TrialStatus
 from nephoscope.measure import plans, runs
 from nephoscope.measure.runs.observer import Observer, Status

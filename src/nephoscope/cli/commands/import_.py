@@ -68,6 +68,7 @@ class _ImportArguments:
         "": RESULT,
         "DIR": Document("market_import", ".features.market.import_records:MarketImport"),
     },
+    is_work=True,
     requests=Excluded("stores a run"),
     examples=(
         "fio.json",

@@ -50,6 +50,7 @@ class _MergeArguments:
 
 @command(
     prints=Document("merged_stores", MergedStores),
+    is_work=True,
     requests=Excluded("writes runs into a store"),
     examples=(
         "controller-a controller-b --store all",

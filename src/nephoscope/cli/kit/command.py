@@ -131,6 +131,7 @@ def command(
     requests: Requests | None = None,
     name: str | None = None,
     examples: tuple[str, ...] = (),
+    is_work: bool = False,
     cls: type[click.Command] = Command,
     **settings: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
@@ -138,16 +139,25 @@ def command(
 
     The function takes nothing, or one record: a dataclass whose fields are parameters (see
     options.py). parent: group that it belongs to. examples: command lines without the command's
-    name. settings: of click.
+    name. is_work: whether it reads or computes for long though requests cannot call it, so that
+    a terminal shows how far it is. settings: of click.
     """
 
     def made(function: Callable[..., Any]) -> click.Command:
         record = _record_of(function)
+        shows_work = is_work or isinstance(requests, Query)
 
         @wraps(function)
         def run_command(**values: Any) -> Any:
-            return function(*([] if record is None else [filled(record, values)]))
+            arguments = [] if record is None else [filled(record, values)]
+            if not shows_work:
+                return function(*arguments)
+            from nephoscope.cli.kit import work_line
 
+            with work_line.shown():
+                return function(*arguments)
+
+        run_command.shows_work = shows_work  # type: ignore[attr-defined]
         added = cls(
             name or command_name(function.__name__),
             callback=run_command,

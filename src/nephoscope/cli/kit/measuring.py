@@ -199,7 +199,8 @@ def exit_code(result: RunResult, run: StoredRun, *, is_stated: bool = False) -> 
         from nephoscope.store.trialfile import DAMAGED
 
         reasons = [reason for trial in result.invalid for reason in trial.reasons]
-        reason = f" {failure_text(reasons[0]).removesuffix('.')}." if reasons and not is_stated else ""
+        stated = reasons[:0] if is_stated else reasons[:1]
+        reason = "".join(f" {failure_text(text).removesuffix('.')}." for text in stated)
         is_damaged = any(record.failure_name == DAMAGED for record in run.records())
         step = f" Run `nephoscope verify {run.id}`." if is_damaged else ""
         output.warn(f"No valid trial.{reason}{step}")

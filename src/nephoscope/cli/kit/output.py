@@ -107,13 +107,28 @@ def refuse_undecodable(arguments: Sequence[str]) -> None:
             ) from None
 
 
+_before_printing: list[Callable[[], None]] = []
+
+
+def before_printing(erase: Callable[[], None] | None) -> None:
+    """Sets what removes a line of progress before anything is printed; None for nothing."""
+    _before_printing[:] = [] if erase is None else [erase]
+
+
+def _erase_progress() -> None:
+    for erase in _before_printing:
+        erase()
+
+
 def say(text: str = "") -> None:
     """Prints a line or more of data on stdout, without control characters."""
+    _erase_progress()
     sys.stdout.write(printable(text, styled=colour_wanted()) + "\n")
 
 
 def log(text: str) -> None:
     """Prints a line on stderr; a closed stderr is no reason to fail."""
+    _erase_progress()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(printable(text) + "\n")
         sys.stderr.flush()
@@ -123,6 +138,7 @@ def document(content: Any) -> None:
     """Prints a record or mapping as a JSON document with the version of its schema."""
     from nephoscope.core import documents
 
+    _erase_progress()
     sys.stdout.write(escaped(documents.to_text(documents.versioned(content))) + "\n")
 
 

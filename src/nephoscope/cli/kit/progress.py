@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
-from nephoscope.cli.kit import output, remaining
+from nephoscope.cli.kit import output, remaining, work_line
 from nephoscope.core.model import Setting, TrialKey, TrialRecord, TrialStatus
 from nephoscope.core.naming import factors_text, failure_text, plural
 from nephoscope.measure.runs import LOST, Observer, Outcome, Status
@@ -36,6 +36,7 @@ class ProgressDisplay(Observer):
         self._running: dict[str, tuple[TrialKey, Setting]] = {}
 
     def __enter__(self) -> ProgressDisplay:
+        work_line.end()
         if output.is_terminal(self._stream):
             from nephoscope.cli.kit.live import LiveLine
 

@@ -36,6 +36,7 @@ class _CompactArguments:
 
 @command(
     prints=Document("compaction", ".features.compaction.compact:Compaction"),
+    is_work=True,
     requests=Excluded("removes trials"),
     examples=(
         "--keep-raw 30d --dry-run",

@@ -63,10 +63,11 @@ class _ExportArguments:
 
 
 @command(
+    is_work=True,
     examples=(
         "latest --format parquet -o samples.parquet",
         "latest --dataset vm-survey --license CC-BY-4.0 --creator 'A. Author'",
-    )
+    ),
 )
 def export(args: _ExportArguments) -> None:
     """Export samples as CSV, JSON lines, Parquet or recording.
