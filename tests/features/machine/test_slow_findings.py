@@ -78,4 +78,4 @@ def test_trials_that_cannot_be_told_apart_are_no_evidence() -> None:
     both = trials(times, 16, steal_ratio=0.4)
     doubled = {place: [*entries, *entries] for place, entries in both.placed.items()}
     finding = judge(None, (of(times),), TargetTrials(valid=24, placed=doubled))["slow_trials"]
-    assert ": unexplained." in finding.sentence
+    assert "; no system counter explains it." in finding.sentence

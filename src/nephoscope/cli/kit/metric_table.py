@@ -46,9 +46,7 @@ def _lines(metrics: Sequence[MetricResult], common: Factors) -> str:
         for leaf in tree_of([line.factors for line in own]):
             cells = ("", "", "", "") if leaf.index is None else _cells(own[leaf.index])
             rows.append((f"    {leaf.label}", *cells))
-    return output.table(
-        ("  METRIC", "MEDIAN", "INTERVAL", "N", "CONSISTENCY"), rows, right=(1, 2, 3)
-    )
+    return output.table(("  METRIC", "MEDIAN", "INTERVAL", "N", "CV"), rows, right=(1, 2, 3))
 
 
 def _cells(line: MetricResult) -> tuple[str, str, str, str]:
