@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, cast
 
 import click
 
@@ -19,6 +19,8 @@ from nephoscope.cli.kit import habits
 from nephoscope.cli.kit.command import WithExamples
 from nephoscope.core.errors import NephoscopeError, UsageError
 from nephoscope.results.feature import Feature, Topic, command_name, features, load
+
+Program = TypeVar("Program", bound=Callable[..., Any])
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
@@ -122,7 +124,8 @@ def _print_licences(context: click.Context, option: click.Parameter, wanted: boo
         context.exit()
 
 
-def _immediate(name: str, callback: Any, doc: str) -> Any:
+def _immediate(name: str, callback: Any, doc: str) -> Callable[[Program], Program]:
+    """Returns the decorator of an option that prints something instead of a command."""
     return click.option(
         name, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=doc
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import run_inside
@@ -154,3 +156,18 @@ def test_a_long_example_is_one_command_for_a_shell() -> None:
     assert " ".join(one.removesuffix(" \\").strip() for one in lines) == line
     assert all(one.endswith(" \\") for one in lines[:-1])
     assert all(len(one) <= 40 for one in lines)
+
+
+def test_the_commands_of_the_readme_exist_with_their_options() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"`nephoscope ([^`]+)`", readme.partition("## I want to")[2])
+    assert len(lines) >= 15
+    for line in lines:
+        words = shlex.split(line)
+        name = next(
+            name
+            for count in (2, 1)
+            if (name := " ".join(words[:count])) in NAMES and len(words) >= count
+        )
+        options = {one for parameter in NAMES[name].params for one in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= options, line

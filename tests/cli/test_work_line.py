@@ -17,7 +17,7 @@ import sys, time
 from nephoscope.cli.kit import output, work_line
 from nephoscope.core.counting import counted
 work_line.SILENT_S = float(sys.argv[1])
-with work_line.shown():
+with work_line.show_work():
     for number in counted(range(20), "Reading runs"):
         time.sleep(0.05)
     output.say("printed")

@@ -135,8 +135,9 @@ def bench(args: _BenchArguments) -> int:
     from nephoscope import catalog
 
     known = catalog.load()
-    if args.benchmark not in (None, *known.benchmarks) and habits.is_command_line(args.benchmark):
-        raise _not_a_benchmark([args.benchmark])
+    word = args.benchmark or ""
+    if word not in known.benchmarks and habits.is_command_line(word):
+        raise _not_a_benchmark([word])
     if unused := given_options():
         raise UsageError(
             f"Without --command or --duet, there is no command line for {', '.join(unused)}.",

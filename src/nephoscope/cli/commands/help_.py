@@ -48,9 +48,9 @@ def _topic_text(topic: Topic) -> str:
 def _help_of(words: tuple[str, ...], topics: dict[str, Topic]) -> str:
     """Returns the help of the program, or of one of its commands."""
     context = click.get_current_context().find_root()
-    found: click.Command = registered.program()
+    subject: click.Command = registered.program()
     for number, word in enumerate(words):
-        commands = found.commands if isinstance(found, click.Group) else {}
+        commands = subject.commands if isinstance(subject, click.Group) else {}
         if word not in commands:
             from nephoscope.core.reading.sentences import did_you_mean
 
@@ -59,6 +59,6 @@ def _help_of(words: tuple[str, ...], topics: dict[str, Topic]) -> str:
                 f"There is no command or topic '{path}'{did_you_mean(word, [*commands, *topics])}.",
                 "Run `nephoscope help`.",
             )
-        found = commands[word]
-        context = click.Context(found, parent=context, info_name=word)
-    return found.get_help(context)
+        subject = commands[word]
+        context = click.Context(subject, parent=context, info_name=word)
+    return subject.get_help(context)

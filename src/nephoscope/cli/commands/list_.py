@@ -93,7 +93,7 @@ def list_(args: _ListArguments) -> None:
             "BENCHMARK` one; `nephoscope list --search WORD` finds some."
         )
     else:
-        output.say("\n".join(_line(spec, max(len(one.id) for one in specs)) for spec in specs))
+        output.say("\n".join(_line(spec, max(len(each.id) for each in specs)) for spec in specs))
         output.say("\nRun `nephoscope list BENCHMARK` for its parameters, metrics and method.")
 
 

@@ -154,7 +154,7 @@ def command(
                 return function(*arguments)
             from nephoscope.cli.kit import work_line
 
-            with work_line.shown():
+            with work_line.show_work():
                 return function(*arguments)
 
         run_command.shows_work = shows_work  # type: ignore[attr-defined]

@@ -86,7 +86,7 @@ _current: list[WorkLine] = []
 
 
 @contextlib.contextmanager
-def shown() -> Iterator[None]:
+def show_work() -> Iterator[None]:
     """Shows the line on a terminal while it is open."""
     if not output.is_terminal(sys.stderr):
         yield

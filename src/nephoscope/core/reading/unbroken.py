@@ -61,4 +61,4 @@ def shell_lines(line: str, width: int, indent: str = "    ") -> list[str]:
             lines[-1] += f" {part}"
         else:
             lines.append(indent + part)
-    return [f"{one} \\" for one in lines[:-1]] + lines[-1:]
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
