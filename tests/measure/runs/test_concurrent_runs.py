@@ -30,7 +30,7 @@ def test_two_runs_on_one_machine_name_each_other_once(monkeypatch: pytest.Monkey
                 "of both suffer."
             ]
             (sentence,) = first.new_ones()
-            assert sentence.startswith("Run two ")
+            assert sentence.startswith("Another run is active on this machine (two, ")
             assert first.new_ones() == [], "named once"
             assert elsewhere.new_ones() == []
     assert list(concurrent_runs.FOLDER.iterdir()) == []
