@@ -1,3 +1,3 @@
-"""Nephoscope measures clouds the way their users feel them."""
+"""Benchmarks of cloud machines and networks, with confidence intervals."""
 
 __version__ = "0.1.0"

@@ -6,7 +6,7 @@ first.
 
 from __future__ import annotations
 
-from nephoscope.cli.commands.feature import FILES, HOST, MEASURING, STORED_RUNS
+from nephoscope.cli.commands.feature import EMULATION, FILES, HOST, MEASURING, STORED_RUNS
 from nephoscope.features.advise.feature import ADVISE
 from nephoscope.features.balance.feature import BALANCE
 from nephoscope.features.census.feature import CENSUS
@@ -55,6 +55,7 @@ FEATURES: tuple[Feature, ...] = (
     ISOLATION,
     SCHEDULER,
     BENCHMARKS,
+    EMULATION,
     SIMULATION,
     NETWORK,
     LOAD,
@@ -75,12 +76,12 @@ FEATURES: tuple[Feature, ...] = (
     SIZING,
     KNOWN_MACHINES,
     ADVISE,
+    STORED_RUNS,
     COMPARISON,
     RANK,
     HISTORY,
     WATCH,
     STUDIES,
-    STORED_RUNS,
     COMPACTION,
     ENGINES,
     DATASETS,

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, cast
 
 import click
 
-from nephoscope import __version__
 from nephoscope.app import FEATURES
-from nephoscope.cli.kit import abandoned
-from nephoscope.cli.kit.summaries import summary_of
-from nephoscope.core.errors import NephoscopeError
-from nephoscope.results.feature import Feature, command_name, features, load
+from nephoscope.cli.kit import abandoned, habits
+from nephoscope.cli.kit.command import WithExamples
+from nephoscope.core.errors import NephoscopeError, UsageError
+from nephoscope.results.feature import Feature, Topic, command_name, features, load
+
+Program = TypeVar("Program", bound=Callable[..., Any])
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
@@ -35,7 +36,11 @@ class OnDemand(Mapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         # Other packages are searched where the name is none of this one's.
-        return cast(click.Command, load(self.own.get(name) or self.references[name]))
+        loaded = cast(click.Command, load(self.own.get(name) or self.references[name]))
+        for entry in FEATURES if name in self.own else features():
+            for reference in entry.subcommands.get(name, ()):
+                cast(click.Group, loaded).add_command(load(reference))
+        return loaded
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.references)
@@ -49,18 +54,81 @@ class OnDemand(Mapping[str, click.Command]):
         return _references(features())
 
 
-class App(click.Group):
-    """The program, whose help lists the commands without importing them."""
+class App(WithExamples, click.Group):
+    """The program, whose help lists the commands by topic without importing them."""
+
+    examples = ("survey", "bench --command 'md5sum data.bin' --command 'sha1sum data.bin'")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the names in order of the features."""
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the list of commands."""
+        """Writes the names of the commands by topic."""
         with formatter.section("Commands"):
-            references = _references(features()).items()
-            formatter.write_dl([(name, summary_of(reference)) for name, reference in references])
+            formatter.write_dl(
+                [(topic.value, " ".join(names)) for topic, names in by_topic().items()]
+            )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the command that is called; one that moved is found by its former name."""
+        for count in (2, 1):
+            former = " ".join(args[:count])
+            if moved := habits.MOVED.get(former):
+                from nephoscope.cli.kit import output
+
+                output.warn(f"`nephoscope {former}` is now `nephoscope {moved}`.")
+                return super().resolve_command(ctx, [*moved.split(), *args[count:]])
+        if (hint := habits.COMMANDS.get(args[0].lower())) and args[0] not in self.commands:
+            raise UsageError(f"There is no command '{args[0]}'.", hint)
+        return super().resolve_command(ctx, args)
+
+
+def by_topic() -> dict[Topic, list[str]]:
+    """Returns the names of the commands by topic, both in the order of the help."""
+    return {
+        topic: [
+            command_name(command)
+            for entry in features()
+            if entry.topic is topic
+            for command in entry.commands
+        ]
+        for topic in Topic
+    }
+
+
+def _print_versions(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """Prints the versions of the program, its probe, their protocol and Python."""
+    if not wanted:
+        return
+    import platform
+
+    from nephoscope import __version__, catalog
+
+    contracts = catalog.load()
+    click.echo(
+        f"nephoscope {__version__} (probe {contracts.probe}, protocol {contracts.protocol}, "
+        f"Python {platform.python_version()})"
+    )
+    context.exit()
+
+
+def _print_licences(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """Prints the licences of third-party software."""
+    if wanted:
+        from nephoscope.core import programs
+
+        click.echo(programs.notices())
+        context.exit()
+
+
+def _immediate(name: str, callback: Any, doc: str) -> Callable[[Program], Program]:
+    """Returns the decorator of an option that prints something instead of a command."""
+    return click.option(
+        name, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=doc
+    )
 
 
 @click.group(
@@ -68,9 +136,11 @@ class App(click.Group):
     commands=OnDemand(),
     context_settings=SETTINGS,
     invoke_without_command=True,
-    help="Measure cloud machines; every result has a confidence interval.",
+    help="""Measure cloud machines; every result has a confidence interval.
+    `nephoscope help TOPIC` (or `all`) describes commands, `nephoscope COMMAND -h` one.""",
 )
-@click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version.")
+@_immediate("--version", _print_versions, "Print the versions of the program and its probe.")
+@_immediate("--licences", _print_licences, "Print the licences of third-party software.")
 @click.pass_context
 def program(context: click.Context) -> int:
     """Prints the help where no command is given."""
@@ -102,6 +172,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Records form no cycles; looking for some takes a seventh of the time of an analysis.
     gc.set_threshold(50_000, 20, 20)
     try:
+        output.forget_failures()
         output.prepare_streams()
         output.refuse_too_few_files()
         output.refuse_libraries_without_memory()

@@ -116,7 +116,7 @@ def test_a_key_of_one_command_leaves_options_of_that_name_elsewhere_alone(file: 
 
 def test_colours_may_be_switched_off(file: Path) -> None:
     file.write_text('colour = "never"\n')
-    assert command_line.main(["version"]) == 0
+    assert command_line.main(["--version"]) == 0
     assert os.environ["NO_COLOR"] == "1"
 
 
@@ -143,7 +143,7 @@ def test_a_mistake_is_one_sentence_with_file_and_line(
     text: str, expected: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(text)
-    assert command_line.main(["version"]) == 2
+    assert command_line.main(["--version"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
@@ -154,7 +154,7 @@ def test_a_mistake_in_a_variable_names_the_variable(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NEPHOSCOPE_MARGIN", "much")
-    assert command_line.main(["version"]) == 2
+    assert command_line.main(["--version"]) == 2
     assert "NEPHOSCOPE_MARGIN: margin: 'much' is no ratio." in capsys.readouterr().err
 
 
@@ -163,9 +163,9 @@ def test_a_named_file_has_to_exist_and_an_empty_name_means_none(
 ) -> None:
     file.write_text("unknown = 1\n")
     monkeypatch.setenv("NEPHOSCOPE_CONFIG", "")
-    assert command_line.main(["version"]) == 0
+    assert command_line.main(["--version"]) == 0
     monkeypatch.setenv("NEPHOSCOPE_CONFIG", str(file.with_name("other.toml")))
-    assert command_line.main(["version"]) == 2
+    assert command_line.main(["--version"]) == 2
     assert "other.toml: there is no such file." in capsys.readouterr().err
 
 

@@ -58,9 +58,9 @@ CELLS: dict[str, list[str]] = {
     "runs rm": [],
     "stop": ["RUN"],
     "simulate geo": ["facebook-1 --latency RUN"],
-    "traffic": ["--run RUN"],
+    "network traffic": ["--run RUN"],
     "study run": ["zhuang-2012 --from RUN", "zhuang-2012 --from RUN --json"],
-    "tariff": ["FOLDER/tariff.yaml --run RUN"],
+    "cost tariff": ["FOLDER/tariff.yaml --run RUN"],
 }
 """Command -> its words on one run; RUN is of the kind, OTHER an ordinary one. `runs rm` removes
 what the others read, and `history --confirm` reads the whole store: see below."""

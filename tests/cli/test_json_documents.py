@@ -12,22 +12,16 @@ from typing import Any
 import pytest
 import yaml
 from tests import schemas
-from tests.features.platforms.made import report
+from tests.cli.measured import answer_with
 from tests.features.traffic.made import pcap
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.store.imports.inspector_tree import make_tree, many
 
 from nephoscope import catalog, command_line
 from nephoscope.cli.kit import command as kit
-from nephoscope.cli.kit import documents, measuring
+from nephoscope.cli.kit import documents
 from nephoscope.core.format_versions import DOCUMENT
 from nephoscope.core.model import Sample, Setting
-from nephoscope.features.load import capacity_command
-from nephoscope.features.load.capacity import CapacityStage, StagePlan
-from nephoscope.features.load.records import TrialOutcome
-from nephoscope.features.platforms.measure import PlatformMeasurement
-from nephoscope.features.platforms.records import PlatformReport
-from nephoscope.measure.plans import Plan
 from nephoscope.store import Store, StoredRun
 from nephoscope.store.imports.inspector import import_tree
 
@@ -74,22 +68,7 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     for name in ("store", "elsewhere"):
         shutil.copytree(made.path.parents[1], tmp_path / name)
     stored = Store(tmp_path / "store").open(made.id)
-
-    def executed(plan: Plan, store: Store, *, fresh: bool = False, **more: Any) -> StoredRun:
-        return stored
-
-    def measured(server: Any, plan: StagePlan) -> CapacityStage:
-        server.runs.append(stored.id)
-        rates = [*plan.rates_per_s] * plan.rounds
-        return CapacityStage([TrialOutcome(rate, rate < 500) for rate in rates], 0)
-
-    async def drawn(measurement: PlatformMeasurement) -> PlatformReport:
-        return report()
-
-    monkeypatch.setattr(measuring, "executed", executed)
-    monkeypatch.setattr(capacity_command._Server, "closed_loop_per_s", lambda server, *more: 1000.0)
-    monkeypatch.setattr(capacity_command._Server, "measure", measured)
-    monkeypatch.setattr(PlatformMeasurement, "run", drawn)
+    answer_with(stored, monkeypatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(NULL_PLAN)
     (tmp_path / "delays.csv").write_text("rtt_ms\n20\n\n21\n")
@@ -156,7 +135,7 @@ CASES = [
     ("network tcp", "", ["--base-rtt", "5ms", "--window", "64KiB"]),
     ("network link", "", ["941Mbit/s"]),
     ("network groups", "", ["types.csv"]),
-    ("traffic", "", ["capture.pcap"]),
+    ("network traffic", "", ["capture.pcap"]),
     ("sla contracts", "", []),
     ("sla verdict", "", ["ec2-region", "events.csv"]),
     ("sla evidence", "", ["ec2-region", "events.csv", "-o", "evidence.zip"]),
@@ -180,8 +159,8 @@ CASES = [
     ("launches", "", []),
     ("spread", "", []),
     ("predict", "", ["--work", "redis"]),
-    ("tariff", "", ["tariff.yaml"]),
-    ("utility", "", ["offers.yaml"]),
+    ("cost tariff", "", ["tariff.yaml"]),
+    ("cost utility", "", ["offers.yaml"]),
     ("size", "", ["app.yaml"]),
     ("compare", "", ["RUN"]),
     ("rank", "", ["RUN"]),
@@ -206,7 +185,6 @@ CASES = [
     ("list", "BENCHMARK", ["postmark"]),
     ("doctor", "", []),
     ("config", "", []),
-    ("version", "", []),
 ]
 
 

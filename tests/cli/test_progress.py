@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.store.factory import trial_record
 
+from nephoscope.cli.kit import output
 from nephoscope.cli.kit.progress import ProgressDisplay
 from nephoscope.cli.kit.remaining import left
 from nephoscope.core.model import Setting, TrialKey, TrialStatus
@@ -56,12 +57,16 @@ def test_what_cannot_be_measured_is_said_at_once(capsys) -> None:  # type: ignor
     record = trial_record(
         0, benchmark="disk.io", status=TrialStatus.FAILED, reasons=("no direct I/O\nhere",)
     )
-    outcome = Outcome(0, "local", "disk.io", {}, "refused", 0, 10, "it failed 3 times")
+    outcome = Outcome(
+        0, "local", "disk.io", {}, "refused", 0, 10, "it failed 3 times: no direct I/O here"
+    )
+    output.forget_failures()
     with ProgressDisplay(io.StringIO()) as progress:
+        progress.trial_ended(record, status(1.0))
         progress.trial_ended(record, status(1.0))
         progress.alternative_ended(outcome, status(1.0))
     assert capsys.readouterr().err == (
-        "! disk.io: no direct I/O here\n! disk.io on local: it failed 3 times\n"
+        "! disk.io: no direct I/O here\n! disk.io on local: it failed 3 times.\n"
     )
 
 

@@ -111,7 +111,8 @@ def test_a_clock_step_makes_a_trial_invalid(nephoscope: Run, fake_probe: Fake, p
     assert "the wall clock was stepped by 5.00 s" in done.sentence
     assert "No trial counts" in done.sentence
     # What was seen is kept and shown, as what it is.
-    shown = nephoscope("show", "--json")
+    assert "the newest failed." in nephoscope("show").sentence
+    shown = nephoscope("show", nephoscope("runs", "--ids").out.strip(), "--json")
     assert shown.code == 3
     assert shown.json()["metrics"] == []
     assert len(shown.json()["invalid"]) == 20

@@ -77,7 +77,7 @@ def test_a_benchmark_with_a_far_side_runs_between_two_targets(
         (metric,) = done.json()["metrics"]
         assert (metric["benchmark"], metric["estimate"]["n"]) == ("toy.echo", 6)
         assert 0 < metric["estimate"]["value"] < 1e9
-        assert "toy.echo" in nephoscope("list").out
+        assert "toy.echo" in nephoscope("list", "--search", "toy").out
     finally:
         catalog.load.cache_clear()
 

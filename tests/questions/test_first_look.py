@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -21,15 +22,17 @@ def around(value: float, spread: float) -> object:
 
 
 @pytest.mark.parametrize(
-    ("spread", "word"), [(0.005, "steady"), (0.08, "variable"), (0.6, "erratic")]
+    ("spread", "lowest", "highest"), [(0.005, 0.0, 2.0), (0.08, 2.0, 10.0), (0.6, 10.0, 100.0)]
 )
-def test_how_steady_is_it(ask: Asking, spread: float, word: str) -> None:
+def test_how_steady_is_it(ask: Asking, spread: float, lowest: float, highest: float) -> None:
     """How steady is this machine from trial to trial: can I plan with the number?"""
     make_run(ask.folder / "store", NULL_PLAN, around(100, spread), rounds=40)  # type: ignore[arg-type]
     answer = ask("nephoscope show latest --full-report")
-    answer.says(rf"\b{word}\??, \d")
-    words = {"steady", "variable", "erratic"} - {word}
-    answer.never_says(rf"\b({'|'.join(words)})\??, \d")
+    row = re.search(r"null null +[\d.]+ ns +\[.*\] +40 +([\d.]+) %( ▲)?", answer.text)
+    assert row is not None, answer.text
+    assert lowest <= float(row[1]) < highest
+    assert bool(row[2]) == (lowest >= 10)
+    answer.says("CV is the robust coefficient of variation")
 
 
 def test_was_something_else_running(ask: Asking) -> None:

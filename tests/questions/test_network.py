@@ -176,4 +176,4 @@ def test_packets_of_a_tunnel(ask: Asking, link_type: int) -> None:
     for second, frame in enumerate(frames):
         capture += struct.pack("<IIII", second, 0, len(frame), len(frame)) + frame
     (ask.folder / "c.pcap").write_bytes(capture)
-    ask("nephoscope traffic c.pcap --to 198.51.100.9").says(r"packets 5\b")
+    ask("nephoscope network traffic c.pcap --to 198.51.100.9").says(r"packets 5\b")

@@ -67,9 +67,9 @@ def test_prices_in_two_currencies_are_not_compared(ask: Asking) -> None:
 def test_which_offer_suits_me(ask: Asking) -> None:
     """One offer is fast and one is cheap; response time matters most to me: which one?"""
     ask.write("offers.yaml", OFFERS)
-    ask("nephoscope utility offers.yaml").says(r"Recommended: large, utility 0\.[78]")
+    ask("nephoscope cost utility offers.yaml").says(r"Recommended: large, utility 0\.[78]")
     ask.write("offers.yaml", OFFERS.replace("budget: 400", "budget: 250"))
-    answer = ask("nephoscope utility offers.yaml")
+    answer = ask("nephoscope cost utility offers.yaml")
     answer.says(r"Recommended: small")
     answer.says(r"price above the budget of 250 USD")
 
@@ -77,7 +77,7 @@ def test_which_offer_suits_me(ask: Asking) -> None:
 def test_my_weights_are_too_many(ask: Asking) -> None:
     """My weights sum to 1.2: are they used all the same?"""
     ask.write("offers.yaml", OFFERS.replace("weight: 0.2", "weight: 0.4"))
-    ask("nephoscope utility offers.yaml", code=2).says(
+    ask("nephoscope cost utility offers.yaml", code=2).says(
         r"The weights sum to 1\.2, not to 1\. .* `normalise: true`"
     )
 
@@ -85,7 +85,7 @@ def test_my_weights_are_too_many(ask: Asking) -> None:
 def test_what_does_a_slow_client_pay(ask: Asking) -> None:
     """A client gets a quarter of the rate: what does it pay by throughput, for equal revenue?"""
     ask.write("tariff.yaml", TARIFF)
-    answer = ask("nephoscope tariff tariff.yaml")
+    answer = ask("nephoscope cost tariff tariff.yaml")
     # The root of a quarter: half. Bills of 50 and 25 instead of 100: prices 1.333 times as high.
     answer.says(r"With prices 1\.333 times as high")
     answer.says(r"far +1 +25 Mbit/s .* 50\.00 USD +25\.00 USD +33\.33 USD")

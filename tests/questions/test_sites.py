@@ -92,7 +92,7 @@ def test_when_does_relaunching_pay(ask: Asking) -> None:
     # For ever: all at 1.5 instead of the mean of 1/3 and 2/3, (1.5 - 7/6) / 1.5.
     found = answer.says(r"Selecting fast saves [\d,.]+ USD \(\[[^]]*\]\), ([\d.]+) % of a job")
     assert abs(float(found[1]) - 22.2) < 0.2
-    answer.says(r"pays from [\d.]+ h on")
+    answer.says(r"break-even after [\d.]+ h")
 
 
 def test_is_there_anything_to_select(ask: Asking) -> None:

@@ -139,7 +139,7 @@ def test_a_finding_of_several_machines_is_stated_once() -> None:
 def test_a_plan_that_varies_threads_is_answered_by_its_scaling() -> None:
     own = replace(SURVEY, run=replace(SURVEY.run, plan="threads", question="Does it scale?"))
     text = " ".join(report_files.terminal(own, colour=False, width=79, full=False).split())
-    assert text.index("Question: Does it scale?") < text.index("cpu.pi on 2 threads does 64.0 %")
+    assert text.index("Question: Does it scale?") < text.index("cpu.pi: 2 threads reach 64.0 %")
     assert "Question" not in report_files.terminal(SURVEY, colour=False, width=79, full=False)
 
 

@@ -60,7 +60,7 @@ def test_its_record_finding_and_section_are_in_the_documents(store: Path) -> Non
 
 
 def test_its_command_is_on_the_command_line_and_its_document_among_the_schemas() -> None:
-    assert re.search(r"^  toy +Print the name of a toy.$", printed("--help"), re.MULTILINE)
+    assert re.search(r"^  toy +Print the name of a toy.$", printed("help", "tools"), re.MULTILINE)
     assert printed("toy", "bear") == "bear\n"
     schema = json.loads(printed("schema", "commands"))
     document = json.loads(printed("toy", "bear", "--json"))

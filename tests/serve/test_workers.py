@@ -68,7 +68,7 @@ def test_documents_are_those_of_the_command_line(tmp_path: Path, run: StoredRun)
         assert json.loads(compared.body) == json.loads(json.dumps(versioned(comparisons)))
         journal = await pool.answer("journal", {"run": run.id})
         assert json.loads(journal.body)["events"] == run.events()
-        version = await pool.answer("command", {"words": ["version", "--json"]})
+        version = await pool.answer("command", {"words": ["config", "--json"]})
         assert json.loads(version.body)["schema_version"] == 1
         wrong = await pool.answer("command", {"words": ["list", "--json", "--", "no such"]})
         assert wrong.status == 400

@@ -184,8 +184,8 @@ PRICE_BOOK = FormatVersion(
     "price-book", "price book", "file of `cost prices --output`, `--book`", "`version`"
 )
 WORK_OPTIONS = FormatVersion("work-options", "list of options", "file of `cost work`", "`version`")
-OFFERS = FormatVersion("offers", "list of offers", "file of `utility`", "`version`")
-TARIFF = FormatVersion("tariff", "tariff", "file of `tariff`", "`version`")
+OFFERS = FormatVersion("offers", "list of offers", "file of `cost utility`", "`version`")
+TARIFF = FormatVersion("tariff", "tariff", "file of `cost tariff`", "`version`")
 APPLICATION = FormatVersion(
     "application", "description of an application", "file of `size`", "`version`"
 )

@@ -144,3 +144,11 @@ def common_factors(factor_sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for name, level in first.items()
         if all(name in factors and factors[name] == level for factors in factor_sets[1:])
     }
+
+
+_PHASE = re.compile(r"^in phase [a-z]+: ")
+
+
+def failure_text(reason: str) -> str:
+    """Returns the reason of a failed trial without the phase in which it failed."""
+    return _PHASE.sub("", reason)

@@ -167,8 +167,8 @@ def section_of(
     if not chosen:
         return Section("reference", "Reference values", (Sentence(sentence),))
     caption = (
-        "Reference: median of the machines' medians; range: their minimum and maximum, of a single "
-        "machine those of its surveys."
+        "Reference: median over machines; range: minimum to maximum, of a single machine over its "
+        "surveys."
     )
     sources = Items(tuple(Item(_source(reference)) for reference in alike))
     rows = table(

@@ -12,6 +12,7 @@ from nephoscope.catalog.meaning import Headline, SummarySettings
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import BUSY_MACHINE, MetricResult, RunResult, factors_key
+from nephoscope.core.naming import failure_text
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Block, Section, Sentence, Tile, Tiles
 from nephoscope.results import feature
@@ -82,8 +83,18 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
     if not blocks:
         blocks.append(Sentence("This run has no measurements yet.", lead=True))
     blocks[:0] = [Sentence(text, lead=True) for text in wording.caveats(result.run)]
+    if reason := _failure(result):
+        blocks.insert(0, Sentence(reason, lead=True))
     blocks += [Sentence(text, lead=True) for text in _busy_sentences(result)]
     return [*blocks, *_headline(result, figures)]
+
+
+def _failure(result: RunResult) -> str:
+    """Returns why a run without any valid trial has none; '' for others."""
+    reasons = [reason for trial in result.invalid for reason in trial.reasons]
+    if result.run.trials.valid or not reasons:
+        return ""
+    return f"No valid trial: {wording.clean(failure_text(reasons[0]))}"
 
 
 def _busy_sentences(result: RunResult) -> list[str]:
@@ -316,6 +327,8 @@ def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
 
 def next_step(result: RunResult) -> str:
     """Returns the next step of the gravest finding that has one."""
+    if _failure(result):
+        return "Next step: remove the cause of the failure, and repeat the command."
     steps = [finding.next_step for finding in result.findings if finding.next_step]
     if steps:
         return f"Next step: {wording.clean(steps[0])}"

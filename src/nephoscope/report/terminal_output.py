@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from nephoscope.core.reading.unbroken import glued, unglued
 from nephoscope.report import sparklines
 from nephoscope.report.blocks import (
     Block,
@@ -59,7 +60,7 @@ def render(title: str, sections: Sequence[Section], *, colour: bool, width: int)
             console.print(Text(section.title.upper(), style="bold cyan"))
         for block in filter(_is_shown, section.blocks):
             _print(console, block)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in unglued(out.getvalue()).splitlines()) + "\n"
 
 
 def _is_shown(block: Block) -> bool:
@@ -83,7 +84,9 @@ def _print(console: Console, block: Block) -> None:
             console.print()
             console.print(Text(block.text, style="bold"))
         case Sentence():
-            console.print(Text(block.text, style="bold" if block.lead else ""))
+            console.print(
+                Text(glued(block.text, console.width), style="bold" if block.lead else "")
+            )
         case Items():
             _print_items(console, block)
         case Tiles():
@@ -100,12 +103,13 @@ def _print_items(console: Console, block: Items) -> None:
         head = Text.assemble((f"{mark} ", style))
         if item.tone:
             head.append(f"{item.tone}: ", style=style)
-        head.append(item.text, style="bold" if item.tone else "")
+        head.append(glued(item.text, console.width - 2), style="bold" if item.tone else "")
         console.print(_hanging(head))
         for detail in item.details:
-            console.print(_indented(detail, "dim"))
+            console.print(_indented(glued(detail, console.width - 2), "dim"))
         if item.next_step:
-            console.print(_indented(f"Next step: {item.next_step}", ""))
+            step = glued(f"Next step: {item.next_step}", console.width - 2)
+            console.print(_indented(step, ""))
 
 
 def _hanging(text: Text) -> RichTable:

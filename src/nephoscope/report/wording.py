@@ -151,11 +151,11 @@ def percent(ratio: float | None, digits: int = 2) -> str:
 
 
 def consistency_text(consistency: Consistency) -> str:
-    """Returns the consistency: 'steady, 1.2 %', or 'steady?, 1.9 %' where the word is uncertain."""
+    """Returns the coefficient of variation, '1.2 %'; '14 % ▲' where it is certainly above 10 %."""
     if consistency.robust_cv is None:
         return clean(consistency.word) or "unknown"
-    doubt = "" if consistency.certain else "?"
-    return f"{clean(consistency.word)}{doubt}, {percent(consistency.robust_cv)}"
+    is_erratic = consistency.certain and consistency.word == "erratic"
+    return f"{percent(consistency.robust_cv)}{' ▲' if is_erratic else ''}"
 
 
 def slug(name: str) -> str:

@@ -6,9 +6,9 @@ imported when a run needs them, so that no command loads the code of another one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import IntEnum, auto
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum, auto
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,17 @@ class Region(IntEnum):
     """What was measured on, how, and what was left out."""
 
 
+class Topic(StrEnum):
+    """The groups of commands in the help of the program, in its order."""
+
+    MEASURE = "Measure"
+    RESULTS = "Results"
+    DECIDE = "Decide"
+    CLOUD = "Cloud"
+    EMULATE = "Emulate"
+    TOOLS = "Tools"
+
+
 @dataclass(frozen=True, slots=True)
 class ReportSection:
     """A section of the report: a function `(result) -> Section | None` and its part of the page.
@@ -69,8 +80,10 @@ class Feature:
     findings: tuples of rules, used as the sections are where the run has a record, and for every
     run without one. headline: function `(result) -> list[Tile]`, the record's own figures for the
     summary. answer: function `(result) -> list[str]`, sentences that answer the question of the
-    plan. commands: of the command line. study_census: function that counts the CPU models of rented
-    machines beside those of a study, `(ReferenceStudy, StudyCensusRequest) -> exit code`.
+    plan. commands: of the command line. subcommands: name of another feature's group of commands ->
+    those that stand below it. topic: where the help lists the commands. study_census: function that
+    counts the CPU models of rented machines beside those of a study, `(ReferenceStudy,
+    StudyCensusRequest) -> exit code`.
     """
 
     name: str
@@ -83,13 +96,16 @@ class Feature:
     headline: str = ""
     answer: str = ""
     commands: tuple[str, ...] = ()
+    subcommands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    topic: Topic = Topic.TOOLS
     study_census: str = ""
 
     @property
     def references(self) -> Iterator[str]:
         """Yields everything that the feature refers to."""
         own = (self.record, self.analyse, self.headline, self.answer, self.study_census)
-        yield from filter(None, (*own, *self.findings, *self.commands))
+        below = (reference for group in self.subcommands.values() for reference in group)
+        yield from filter(None, (*own, *self.findings, *self.commands, *below))
         yield from (section.build for section in self.sections)
 
 
@@ -124,6 +140,11 @@ def _names(entry: Feature) -> list[str]:
         entry.name,
         *sections,
         *(f"command {command_name(command)}" for command in entry.commands),
+        *(
+            f"command {group} {command_name(command)}"
+            for group, commands in entry.subcommands.items()
+            for command in commands
+        ),
     ]
 
 

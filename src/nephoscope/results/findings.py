@@ -73,12 +73,14 @@ def findings(
     out: list[Finding] = []
     for target in targets:
         known = fingerprints.get(target)
+        own = trials.get(target, TargetTrials())
         case = TargetEvidence(
             target=target,
-            # What a simulated machine does not show is no riddle.
-            fingerprint=known if facts.is_machine(known) else None,
+            # What a simulated machine does not show is no riddle, and what a machine is concerns
+            # nobody before anything was measured on it.
+            fingerprint=known if facts.is_machine(known) and not _has_failed(own) else None,
             metrics=tuple(metric for metric in metrics if metric.target == target),
-            trials=trials.get(target, TargetTrials()),
+            trials=own,
             parts=parts,
             series={key: value for key, value in (series or {}).items() if key[2] == target},
         )
@@ -89,6 +91,11 @@ def findings(
             ]
         out += judged
     return tuple(gravest_first(out))
+
+
+def _has_failed(trials: TargetTrials) -> bool:
+    """Returns whether a target has trials, of which none counts."""
+    return not trials.valid and trials.invalid + trials.failed > 0
 
 
 def rules_of(parts: tuple[Any, ...]) -> list[Rule]:
@@ -102,7 +109,7 @@ def _judge(case: TargetEvidence, rules: Sequence[Rule]) -> list[Finding]:
     answers = [answer for rule in rules for answer in rule(case)]
     out = [answer for answer in answers if isinstance(answer, Finding)]
     unchecked = [answer for answer in answers if isinstance(answer, Unchecked)]
-    if unchecked:
+    if unchecked and not _has_failed(case.trials):
         what = "One check was" if len(unchecked) == 1 else f"{len(unchecked)} checks were"
         sentence = f"{what} skipped: the required counters are unavailable on this host."
         reasons = tuple(

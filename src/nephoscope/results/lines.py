@@ -304,9 +304,11 @@ def _convergence(
     if narrow and len(values) >= least:
         return []
     # Digits enough that the width reached never reads as the width wanted.
-    reached = "no interval" if ratio is None else f"±{100 * ratio:.1f} %"
+    reached = f"±{100 * (ratio or 0.0):.1f} %"
     if ratio is not None and not narrow and round(ratio, 3) <= wanted.relative_half_width:
         reached = f"±{100 * ratio:.4g} %"
+    if ratio is None:
+        return [f"{names.NOT_CONVERGED}: no interval after {plural(len(values), 'trial')}."]
     noise = ""
     if decision.noise_ratio is not None and len(values) > 1:
         noise = f", noise of one trial {100 * decision.noise_ratio:.1f} %"

@@ -48,7 +48,12 @@ class _ServeArguments:
     store: Path | None = options.STORE
 
 
-@command()
+@command(
+    examples=(
+        "",
+        "--port 8080 --token",
+    )
+)
 def serve(args: _ServeArguments) -> None:
     """Serve stored runs and runs in progress as a page and an API.
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
-SERVE = Feature("serve", commands=(".serve.command:serve",))
+SERVE = Feature("serve", commands=(".serve.command:serve",), topic=Topic.RESULTS)

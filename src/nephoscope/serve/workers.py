@@ -86,7 +86,11 @@ class Workers:
             ) from None
         except (OSError, ValueError, asyncio.IncompleteReadError) as error:
             code = 0 if worker is None else await worker.ended()
-            why = "was killed; it may need more memory" if code < 0 else "ended without an answer"
+            why = (
+                "was killed; it may need more memory"
+                if code < 0
+                else f"ended with exit code {code}; the server's log has its errors"
+            )
             raise NephoscopeError(f"The analysis {why}.", "Use the command line.") from error
         finally:
             try:

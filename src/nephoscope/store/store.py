@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
 from nephoscope.catalog import MEANING, MEANING_OF_METRIC, BenchmarkSpec, Catalog
+from nephoscope.core.counting import counted
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import (
     ReplayedRun,
@@ -29,7 +30,7 @@ from nephoscope.core.model import Setting
 from nephoscope.store import day_files
 from nephoscope.store.files import opened, sync_directory, translating_os_errors
 from nephoscope.store.holder import WITHOUT_RESULTS
-from nephoscope.store.manifest import MEASURED, RUNNING, RunManifest, write_manifest
+from nephoscope.store.manifest import FAILED, MEASURED, RUNNING, RunManifest, write_manifest
 from nephoscope.store.objects.address import data_folder, folder_of
 from nephoscope.store.run import StoredRun
 from nephoscope.store.store_folder import StoreFolder
@@ -218,7 +219,7 @@ class Store(StoreFolder):
 
         replays: False leaves out runs that answered from a recording: they are no measurements.
         """
-        runs = self._readable(self.ids(), damaged)
+        runs = self._readable(counted(self.ids(), "Reading runs"), damaged)
         return (run for run in runs if replays or not run.manifest.recorded_targets)
 
     def _readable(
@@ -316,13 +317,24 @@ class Store(StoreFolder):
         return list(self._readable([run for run in self._names() if run in names], lambda _: None))
 
     def _latest(self, ids: Sequence[str]) -> str:
-        """The newest run with results or in progress, else the newest."""
-        newest = None
+        """The newest run with results or in progress, else the newest that did not fail.
+
+        UnknownName where all failed.
+        """
+        newest = abandoned = None
         for run in self._newest_first(ids):
-            newest = newest or run.id
             if run.status not in WITHOUT_RESULTS:
                 return run.id
-        return newest or ids[-1]
+            newest = newest or run
+            abandoned = abandoned or (run if run.status != FAILED else None)
+        if abandoned is not None:
+            return abandoned.id
+        if newest is None:
+            return ids[-1]
+        raise UnknownName(
+            f"No run in {self.address} has results: the newest failed.",
+            f"`nephoscope show {newest.id}` shows why.",
+        )
 
     def newest(self) -> StoredRun | None:
         """The newest run, whatever its state; None when there is no readable one."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nephoscope.core import limits
+from nephoscope.core.counting import counted
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import StoreError
 from nephoscope.core.naming import plural
@@ -218,7 +219,7 @@ class StoreMerge:
     def apply(self) -> list[MergedSource]:
         """Copies what is missing. Raises StoreError; what was copied by then stays."""
         for source in self._sources:
-            for run in source.runs:
+            for run in counted(source.runs, "Copying runs"):
                 _copy(run, source.store.address, self._target)
             if source.summaries:
                 with self._target.compacting(), day_files.locked(self._target.path):

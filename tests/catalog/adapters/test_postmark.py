@@ -55,7 +55,7 @@ def test_whole_seconds_are_not_the_measure() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("no-folder", "it met errors. Its words: 'Error: cannot open '/no/such/folder/1'"),
+        ("no-folder", "it met errors. It printed: 'Error: cannot open '/no/such/folder/1'"),
         ("bad-size", "no file size low or high bounds specified"),
         ("crash", "it was ended by signal 8"),
         ("out-of-files", "it ran out of files"),

@@ -320,12 +320,12 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "offers": (
         "parameters: {response_s: {half: 0.3, good: 0.19, weight: 1}}\n"
         "offers: {small: {price: 220, values: {response_s: 0.25}}}\n",
-        "utility FILE",
+        "cost utility FILE",
     ),
     "tariff": (
         "unit: GB\ntiers: [{price_per_gb: 1}]\nclasses: {a: {contracted_mbit_per_s: 9, "
         "throughput_mbit_per_s: [5, 6], gb_per_month: 1}}\n",
-        "tariff FILE",
+        "cost tariff FILE",
     ),
     "application": (
         "demand: {rate_per_s: 900}\nobjective: p99 < 50ms\nregions: {eu: {}}\n"

@@ -35,7 +35,7 @@ def test_bills_by_throughput(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         name: {"contracted_mbit_per_s": 100, "throughput_mbit_per_s": [value], "gb_per_month": 100}
         for name, value in {"half": 50, "slow": 20, "full": 100, "faster": 900}.items()
     }
-    result = document(capsys, "tariff", tariff(tmp_path, classes))
+    result = document(capsys, "cost", "tariff", tariff(tmp_path, classes))
     bills = {one["name"]: one for one in result["bills"]}
     paid = {name: one["by_throughput"]["value"] for name, one in bills.items()}
     wanted = {"half": 12.0208, "slow": 8.5, "full": 17.0, "faster": 17.0}
@@ -49,7 +49,7 @@ def test_bills_by_throughput(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_an_exponent_of_0_is_the_flat_tariff(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = document(capsys, "tariff", tariff(tmp_path, discount={"exponent": 0}))
+    result = document(capsys, "cost", "tariff", tariff(tmp_path, discount={"exponent": 0}))
     (bill,) = result["bills"]
     assert bill["calibrated"]["value"] == bill["flat"] == pytest.approx(17.0)
     assert {one["gain_ratio"] for one in result["cheats"]} == {0.0}
@@ -60,7 +60,7 @@ def test_the_calibration_has_an_interval_over_transfers(
 ) -> None:
     near = {"contracted_mbit_per_s": 100, "throughput_mbit_per_s": [80, 90, 99], "gb_per_month": 50}
     far = {**near, "throughput_mbit_per_s": [30, 40, 60], "clients": 3}
-    result = document(capsys, "tariff", tariff(tmp_path, {"near": near, "far": far}))
+    result = document(capsys, "cost", "tariff", tariff(tmp_path, {"near": near, "far": far}))
     factor = result["calibration"]
     assert 1 < factor["low"] < factor["value"] < factor["high"]
     far_bill = next(one for one in result["bills"] if one["name"] == "far")
@@ -70,7 +70,7 @@ def test_the_calibration_has_an_interval_over_transfers(
 
 
 def test_who_gains_by_cheating(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = document(capsys, "tariff", tariff(tmp_path))
+    result = document(capsys, "cost", "tariff", tariff(tmp_path))
     gains: dict[str, list[float]] = {}
     for one in result["cheats"]:
         gains.setdefault(one["cheat"], []).append(one["gain_ratio"])
@@ -93,8 +93,8 @@ def test_the_throughputs_of_a_stored_run(
     target = run.manifest.targets[0]["name"]
     one = {"contracted_mbit_per_s": 1000, "gb_per_month": 1}
     file = tariff(tmp_path, {target: one})
-    assert "there are no throughputs" in refused(capsys, "tariff", file)
-    words = ("tariff", file, "--run", run.id, "--store", tmp_path / "store")
+    assert "there are no throughputs" in refused(capsys, "cost", "tariff", file)
+    words = ("cost", "tariff", file, "--run", run.id, "--store", tmp_path / "store")
     (bill,) = document(capsys, *words)["bills"]
     assert bill["throughput_mbit_per_s"]["n"] == 6
 
@@ -138,7 +138,7 @@ def test_a_throughput_of_a_window_is_all_bytes_over_all_time() -> None:
 def test_a_tariff_that_cannot_be_used(
     changes: dict[str, Any], part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert part in refused(capsys, "tariff", tariff(tmp_path, **changes))
+    assert part in refused(capsys, "cost", "tariff", tariff(tmp_path, **changes))
 
 
 @pytest.mark.parametrize("values", [[], [0], [-3], ["fast"]])
@@ -146,10 +146,12 @@ def test_a_class_without_usable_throughputs(
     values: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = {"contracted_mbit_per_s": 1, "throughput_mbit_per_s": values, "gb_per_month": 1}
-    assert "throughput_mbit_per_s" in refused(capsys, "tariff", tariff(tmp_path, {"a": one}))
+    assert "throughput_mbit_per_s" in refused(
+        capsys, "cost", "tariff", tariff(tmp_path, {"a": one})
+    )
 
 
 def test_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "tariff.md"
-    document(capsys, "tariff", tariff(tmp_path), "-o", page)
+    document(capsys, "cost", "tariff", tariff(tmp_path), "-o", page)
     assert "Gains of cheats" in page.read_text()

@@ -49,7 +49,7 @@ def by_name(result: dict[str, Any], key: str) -> list[Any]:
 
 
 def test_utilities_of_three_offers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = document(capsys, "utility", written(tmp_path, budget=400))
+    result = document(capsys, "cost", "utility", written(tmp_path, budget=400))
     assert by_name(result, "utility") == pytest.approx([0.8136, 0.4230, 0.9473], abs=1e-4)
     assert by_name(result, "product") == pytest.approx([0.8107, 0.1894, 0.9463], abs=1e-4)
     assert by_name(result, "per_100") == pytest.approx([0.2712, 0.1923, 0.1822], abs=1e-4)
@@ -62,20 +62,24 @@ def test_utilities_of_three_offers(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_topsis_is_a_near_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights = dict(zip(PARAMETERS, (0.5, 0.25, 0.25), strict=True))
     parameters = {name: one | {"weight": weights[name]} for name, one in PARAMETERS.items()}
-    result = document(capsys, "utility", written(tmp_path, parameters=parameters, price_weight=0.2))
+    result = document(
+        capsys, "cost", "utility", written(tmp_path, parameters=parameters, price_weight=0.2)
+    )
     assert by_name(result, "topsis") == pytest.approx([0.7103, 0.2913, 0.7178], abs=1e-4)
 
 
 def test_weights_from_comparisons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     matrix = [[1, 3, 5], [1 / 3, 1, 3], [1 / 5, 1 / 3, 1]]
-    result = document(capsys, "utility", written(tmp_path, comparisons=matrix))
+    result = document(capsys, "cost", "utility", written(tmp_path, comparisons=matrix))
     weights = list(result["weights"].values())
     assert weights == pytest.approx([0.63699, 0.25828, 0.10473], rel=1e-4)
     assert result["consistency_ratio"] == pytest.approx(0.0332, abs=1e-4)
     # lambda = 3 + 2 x CR x 0.58
     assert 3 + 2 * 0.58 * result["consistency_ratio"] == pytest.approx(3.03851, rel=1e-5)
     circular = [[1, 9, 1 / 9], [1 / 9, 1, 9], [9, 1 / 9, 1]]
-    assert "contradict" in refused(capsys, "utility", written(tmp_path, comparisons=circular))
+    assert "contradict" in refused(
+        capsys, "cost", "utility", written(tmp_path, comparisons=circular)
+    )
 
 
 def provider() -> dict[str, Any]:
@@ -92,7 +96,9 @@ def test_prices_by_the_provider_s_functions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     offers = {"one": offer(1, 0.5, 1, 0.99)}
-    result = document(capsys, "utility", written(tmp_path, parameters=provider(), offers=offers))
+    result = document(
+        capsys, "cost", "utility", written(tmp_path, parameters=provider(), offers=offers)
+    )
     (one,) = result["offers"]
     assert one["provider_price"] == pytest.approx(0.36788 + 0.01 + 51.1578, rel=1e-5)
 
@@ -101,7 +107,7 @@ def test_the_best_level_within_the_budget(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = written(tmp_path, parameters=provider(), budget=20)
-    level = document(capsys, "utility", file)["best_level"]
+    level = document(capsys, "cost", "utility", file)["best_level"]
     assert level["price"] <= 20 * 1.0001
     # No level of a coarse grid within the budget is more useful.
     values = OfferFile.model_validate(json.loads(file.read_text()))
@@ -171,7 +177,7 @@ def changed(**changes: Any) -> dict[str, Any]:
 def test_what_cannot_be_compared(
     changes: dict[str, Any], part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sentence = refused(capsys, "utility", written(tmp_path, **changes))
+    sentence = refused(capsys, "cost", "utility", written(tmp_path, **changes))
     assert part in sentence
     assert str(tmp_path) in sentence
 
@@ -180,14 +186,16 @@ def test_weights_are_divided_by_their_sum_if_that_is_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     double = {name: one | {"weight": 2 * one["weight"]} for name, one in PARAMETERS.items()}
-    result = document(capsys, "utility", written(tmp_path, parameters=double, normalise=True))
+    result = document(
+        capsys, "cost", "utility", written(tmp_path, parameters=double, normalise=True)
+    )
     assert by_name(result, "utility")[0] == pytest.approx(0.8136, abs=1e-4)
 
 
 def test_no_offer_is_recommended_where_all_are_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = document(capsys, "utility", written(tmp_path, budget=1))
+    result = document(capsys, "cost", "utility", written(tmp_path, budget=1))
     assert result["recommended"] == ""
     assert by_name(result, "rank_1_probability") == [0, 0, 0]
 
@@ -196,6 +204,6 @@ def test_a_page_has_a_curve_of_each_parameter(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "utility.html"
-    document(capsys, "utility", written(tmp_path), "-o", page)
+    document(capsys, "cost", "utility", written(tmp_path), "-o", page)
     text = page.read_text()
     assert all(f"Utility by {name}" in text for name in PARAMETERS)

@@ -1,4 +1,4 @@
-"""`nephoscope traffic` on the command line: a capture, a stored run, and bad input."""
+"""`nephoscope network traffic` on the command line: a capture, a stored run, and bad input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nephoscope import command_line
 def test_a_capture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "capture.pcap"
     file.write_bytes(pcap())
-    words = ["traffic", str(file), "--to", "10.0.0.2", "--gap", "300ms", "--playback"]
+    words = ["network", "traffic", str(file), "--to", "10.0.0.2", "--gap", "300ms", "--playback"]
     assert command_line.main([*words, "--radio", "lte", "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     (one,) = document["traffic"]
@@ -30,7 +30,12 @@ def test_a_capture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_a_stored_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run = make_run(tmp_path, PLAN, sampled, rounds=2)
-    assert command_line.main(["traffic", "--run", run.id, "--store", str(tmp_path), "--json"]) == 0
+    assert (
+        command_line.main(
+            ["network", "traffic", "--run", run.id, "--store", str(tmp_path), "--json"]
+        )
+        == 0
+    )
     (one,) = json.loads(capsys.readouterr().out)["traffic"]
     assert one["shape"]["total_bytes"] == pytest.approx(1e6 * 12.5 + 7.5e6)
 
@@ -51,7 +56,7 @@ def test_a_stored_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 def test_bad_input_is_one_sentence(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
-    assert command_line.main(["traffic", *words]) == 2
+    assert command_line.main(["network", "traffic", *words]) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert sentence in told

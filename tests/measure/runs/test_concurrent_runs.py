@@ -26,11 +26,11 @@ def test_two_runs_on_one_machine_name_each_other_once(monkeypatch: pytest.Monkey
         assert first.new_ones() == []
         with second.announced(), elsewhere.announced():
             assert second.new_ones() == [
-                f"Run one (process {os.getpid()}) measures this machine at the same time: each "
-                "run's load disturbs the other's results."
+                f"Another run is active on this machine (one, process {os.getpid()}): the results "
+                "of both suffer."
             ]
             (sentence,) = first.new_ones()
-            assert sentence.startswith("Run two ")
+            assert sentence.startswith("Another run is active on this machine (two, ")
             assert first.new_ones() == [], "named once"
             assert elsewhere.new_ones() == []
     assert list(concurrent_runs.FOLDER.iterdir()) == []

@@ -10,7 +10,13 @@ from unittest import mock
 import pytest
 from tests.unmerged import unmerge
 
-from nephoscope.core.errors import BenchmarkFailed, Interrupted, StoreError, TargetError
+from nephoscope.core.errors import (
+    BenchmarkFailed,
+    Interrupted,
+    StoreError,
+    TargetError,
+    UnknownName,
+)
 from nephoscope.core.model import Sample, TrialStatus
 from nephoscope.measure import plans, runs
 from nephoscope.measure.runs.observer import Observer, Status
@@ -170,7 +176,10 @@ def test_when_nothing_works_the_run_failed_with_the_benchmarks_own_words(tmp_pat
     with pytest.raises(BenchmarkFailed) as caught:
         execute(tmp_path, fakes)
     assert (caught.value.name, caught.value.exit_code) == ("io_error", 3)
-    assert Store(tmp_path).open("latest").state == "failed"
+    (run,) = Store(tmp_path).runs()
+    assert run.state == "failed"
+    with pytest.raises(UnknownName, match=f"the newest failed. `nephoscope show {run.id}` shows"):
+        Store(tmp_path).open("latest")
     # The same command begins a new run: there is nothing to go on with.
     with pytest.raises(BenchmarkFailed):
         execute(tmp_path, fakes)

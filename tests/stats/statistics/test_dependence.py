@@ -49,7 +49,7 @@ def test_one_outlier_cannot_hide_a_drift():
     assert mean_of(drift) > 0.8
     text = dependence.sentence(drift, dependence.posterior(drift))
     assert "Consecutive repetitions depend on each other" in text
-    assert "worth about" in text
+    assert "count as" in text
     assert "lower bound" in text
 
 

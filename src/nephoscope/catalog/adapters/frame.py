@@ -222,7 +222,7 @@ def last_words(output: Output) -> str:
     errors = [line.strip() for line in output.stderr.splitlines() if line.strip()]
     printed = [line.strip() for line in output.stdout.splitlines() if line.strip()]
     words = errors[:1] or printed[-1:]
-    return f" Its words: '{words[0][:200]}'." if words else " It said nothing."
+    return f" It printed: '{words[0][:200]}'." if words else " It said nothing."
 
 
 def check_ending(output: Output) -> None:

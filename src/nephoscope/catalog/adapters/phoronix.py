@@ -110,7 +110,7 @@ def _parse(output: Output) -> list[Sample]:
     start = output.stdout.find("<?xml ")
     if start < 0:
         notices = re.findall(r"\[(?:PROBLEM|NOTICE|ERROR)\] ([^\n]+)", output.stdout)
-        words = f" Its words: '{notices[-1].strip()[:200]}'." if notices else ""
+        words = f" It printed: '{notices[-1].strip()[:200]}'." if notices else ""
         raise ToolError(f"it has left no results.{words}")
     try:
         suite = read_composite(output.stdout[start:])

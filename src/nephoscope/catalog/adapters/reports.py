@@ -52,7 +52,7 @@ def json_report(output: Output) -> Any:
         check_ending(output)
         raise ToolError(f"its report is no JSON.{last_words(output)}") from error
     if isinstance(report, dict) and report.get("error"):
-        raise ToolError(f"it ended with an error. Its words: '{str(report['error'])[:200]}'.")
+        raise ToolError(f"it ended with an error. It printed: '{str(report['error'])[:200]}'.")
     check_ending(output)
     return report
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from nephoscope.cli.commands.command_lines.options import CommandOptions, given_options
-from nephoscope.cli.kit import measuring, options, output
-from nephoscope.cli.kit.command import MEASURES, command
+from nephoscope.cli.kit import habits, measuring, options, output
+from nephoscope.cli.kit.command import MEASURES, Command, command
 from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.named import BENCHMARK, TARGET, Named, parameters_of
 from nephoscope.cli.kit.options import Count, argument, option
@@ -54,7 +56,41 @@ class _BenchArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=RESULT, requests=MEASURES)
+class _Bench(Command):
+    """The command, which answers command lines in place of a benchmark with their `--command`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Returns the rest of the words. Raises UsageError for several words in place of ID."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if not error.message.startswith("Got unexpected extra argument"):
+                raise
+            values, more, _ = self.make_parser(ctx).parse_args(args=words)
+            raise _not_a_benchmark([values["benchmark"], *more]) from None
+
+
+def _not_a_benchmark(words: Sequence[str]) -> UsageError:
+    """Returns the error about command lines in place of ID."""
+    return UsageError(
+        f"'{words[0]}' is no benchmark." if len(words) == 1 else "`bench` takes one benchmark.",
+        f"For command lines: `{habits.bench_line(words)}`.",
+    )
+
+
+@command(
+    prints=RESULT,
+    requests=MEASURES,
+    cls=_Bench,
+    examples=(
+        "cpu.gaps",
+        "db.pgbench --client local --target ssh:vm1 --target ssh:vm2",
+        "--command 'grep -r foo src' --command 'rg foo src'",
+        "-L n 1,2,4 -p 'make clean' --command 'make -j {n}'",
+        "--duet 'old/app input' 'new/app input' --fail-on worse",
+    ),
+)
 def bench(args: _BenchArguments) -> int:
     """Measure one benchmark, or compare command lines.
 
@@ -62,25 +98,14 @@ def bench(args: _BenchArguments) -> int:
     ssh:[user@]host[:port], lab:LAB/HOST or sim[:[VM@]SCENARIO]. Metrics of many settings are
     summarised; --full-report prints all of them.
 
-    Several targets are measured alternately, and each is compared with the first:
-
-    \b
-    nephoscope bench db.pgbench --target ssh:vm1 --target ssh:vm2
-    nephoscope bench db.pgbench --client local --target ssh:vm1 --target ssh:vm2
+    Several targets are measured alternately, and each is compared with the first.
 
     With --command, measures command lines instead: each of them in every round, in random order,
     and without a shell unless --shell is given.
 
-    \b
-    nephoscope bench --command 'grep -r foo src' --command 'rg foo src'
-    nephoscope bench -L n 1,2,4 -p 'make clean' --command 'make -j {n}'
-
     With --duet, measures two command lines at the same time, each on half of the CPUs, which
     they exchange: what slows the machine slows both, and differences of a few percent are found
     on a shared or noisy machine.
-
-    \b
-    nephoscope bench --duet 'old/app input' 'new/app input' --fail-on worse
     """
     if args.command_lines.texts:
         option = args.command_lines.option
@@ -107,6 +132,12 @@ def bench(args: _BenchArguments) -> int:
             args.full_report,
             args.as_json,
         )
+    from nephoscope import catalog
+
+    known = catalog.load()
+    word = args.benchmark or ""
+    if word not in known.benchmarks and habits.is_command_line(word):
+        raise _not_a_benchmark([word])
     if unused := given_options():
         raise UsageError(
             f"Without --command or --duet, there is no command line for {', '.join(unused)}.",
@@ -118,11 +149,9 @@ def bench(args: _BenchArguments) -> int:
             "Nothing to measure: neither ID nor --command is given.",
             "Run `nephoscope list` for the benchmarks.",
         )
-    from nephoscope import catalog
     from nephoscope.measure import plans
     from nephoscope.store import Store
 
-    known = catalog.load()
     spec = known.benchmark(args.benchmark)
     _check_ends(spec, args.values, args.targets, args.peer, args.client)
     default = "sim" if spec.kind == catalog.SIMULATION else "local"

@@ -39,7 +39,12 @@ class _CompletionArguments:
     shell: str = argument(click.Choice(["bash", "zsh", "fish"]))
 
 
-@command()
+@command(
+    examples=(
+        "bash",
+        "zsh",
+    )
+)
 def completion(args: _CompletionArguments) -> None:
     """Print the completion script of a shell.
 

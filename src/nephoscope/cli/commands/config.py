@@ -23,7 +23,14 @@ class _ConfigArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("configuration", Configuration), requests=Query())
+@command(
+    prints=Document("configuration", Configuration),
+    requests=Query(),
+    examples=(
+        "",
+        "--json",
+    ),
+)
 def config(args: _ConfigArguments) -> None:
     """Print the configuration and the source of each value.
 

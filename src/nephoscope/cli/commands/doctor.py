@@ -29,7 +29,14 @@ class _DoctorArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("host_check", HostCheck), requests=Query())
+@command(
+    prints=Document("host_check", HostCheck),
+    requests=Query(),
+    examples=(
+        "",
+        "--json",
+    ),
+)
 def doctor(args: _DoctorArguments) -> int:
     """Check this host for missing tools and kernel features."""
     from nephoscope.cli.commands.checks.table import CHECKS
@@ -71,4 +78,4 @@ def _conclusion(answers: list[CheckAnswer], lacking: list[CheckAnswer]) -> str:
     if limited:
         things = "1 check is" if limited == 1 else f"{limited} checks are"
         text += f" {things} limited (--); the lines above state the consequences."
-    return textwrap.fill(text, output.width())
+    return output.wrapped(text, rest="")

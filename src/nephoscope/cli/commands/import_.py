@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nephoscope.cli.kit import measuring, metric_table, options, output
-from nephoscope.cli.kit.command import Document, Excluded, command
+from nephoscope.cli.kit.command import Command, Document, Excluded, command
 from nephoscope.cli.kit.documents import RESULT
 from nephoscope.cli.kit.options import argument, flag
 from nephoscope.core.errors import UsageError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nephoscope.store import StoredRun
 
 
-class _Command(click.Command):
+class _Command(Command):
     """The command, whose help lists the formats of the registry."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -68,7 +68,12 @@ class _ImportArguments:
         "": RESULT,
         "DIR": Document("market_import", ".features.market.import_records:MarketImport"),
     },
+    is_work=True,
     requests=Excluded("stores a run"),
+    examples=(
+        "fio.json",
+        "run-1.json run-2.json",
+    ),
 )
 def import_(args: _ImportArguments) -> int:
     """Import results from other tools.

@@ -76,7 +76,15 @@ class _LabUpArguments:
     as_json: bool = options.JSON
 
 
-@command(lab, prints=Document("lab", CreatedLab), requests=Excluded("creates a lab"))
+@command(
+    lab,
+    prints=Document("lab", CreatedLab),
+    requests=Excluded("creates a lab"),
+    examples=(
+        "office.yaml",
+        "topology.yaml --json",
+    ),
+)
 def up(args: _LabUpArguments) -> None:
     """Create the lab that a topology file describes.
 
@@ -107,7 +115,15 @@ class _LabDownArguments:
     as_json: bool = options.JSON
 
 
-@command(lab, prints=Document("removed_labs", RemovedLabs), requests=Excluded("removes a lab"))
+@command(
+    lab,
+    prints=Document("removed_labs", RemovedLabs),
+    requests=Excluded("removes a lab"),
+    examples=(
+        "office",
+        "--all",
+    ),
+)
 def down(args: _LabDownArguments) -> None:
     """Remove a lab, including the remains of a killed one."""
     from nephoscope.measure.lab import needs
@@ -148,7 +164,15 @@ class _LabListArguments:
     as_json: bool = options.JSON
 
 
-@command(lab, prints=Document("labs", Labs), requests=Query())
+@command(
+    lab,
+    prints=Document("labs", Labs),
+    requests=Query(),
+    examples=(
+        "",
+        "--json",
+    ),
+)
 def list_(args: _LabListArguments) -> None:
     """List labs: state, hosts and how their links are emulated."""
     from nephoscope.core import programs
@@ -196,7 +220,14 @@ class _LabExecArguments:
     program: Sequence[str] = argument(click.UNPROCESSED, nargs=-1, metavar="-- PROGRAM…")
 
 
-@command(lab, context_settings={"ignore_unknown_options": True})
+@command(
+    lab,
+    context_settings={"ignore_unknown_options": True},
+    examples=(
+        "office/client -- ip -br address",
+        "office/client -- ping -c 3 server",
+    ),
+)
 def exec_(args: _LabExecArguments) -> None:
     """Run a program on a lab host; returns its exit code."""
     from nephoscope.measure.lab import needs
@@ -262,7 +293,15 @@ class _LabCheckArguments:
     as_json: bool = options.JSON
 
 
-@command(lab, prints=Document("lab_check", LabCheck), requests=Excluded("creates a lab"))
+@command(
+    lab,
+    prints=Document("lab_check", LabCheck),
+    requests=Excluded("creates a lab"),
+    examples=(
+        "",
+        "office.yaml",
+    ),
+)
 def check(args: _LabCheckArguments) -> int:
     """Verify emulated limits and links by measuring them.
 

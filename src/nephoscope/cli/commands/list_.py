@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,10 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.documents import Rows
-from nephoscope.cli.kit.named import BENCHMARK
+from nephoscope.cli.kit.named import Named, benchmarks_of
 from nephoscope.cli.kit.options import argument
 from nephoscope.core import units
+from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
     from nephoscope.catalog import MetricSpec, ParamSpec
@@ -38,32 +39,100 @@ class Benchmark(BenchmarkSpec):
 
 @dataclass(frozen=True, slots=True)
 class _ListArguments:
-    benchmark: str | None = argument(BENCHMARK, required=False)
+    name: str | None = argument(
+        Named("[AREA|BENCHMARK]", names=lambda context: [*_areas(), *benchmarks_of(context)]),
+        required=False,
+    )
+    search: str = options.option(
+        "--search",
+        "WORD",
+        "List benchmarks whose name, summary or metrics contain WORD.",
+        default="",
+    )
     as_json: bool = options.JSON
 
 
 @command(
     prints={"": Document("benchmarks", Benchmarks), "BENCHMARK": Document("benchmark", Benchmark)},
     requests=Query(),
+    examples=("cpu", "--search latency", "cpu.gaps"),
 )
 def list_(args: _ListArguments) -> None:
-    """List benchmarks, or describe one: parameters and metrics."""
+    """List benchmarks by area, or describe one: parameters and metrics.
+
+    AREA is the first part of a name, such as cpu, mem, disk, net or http.
+    """
     from nephoscope import catalog
 
     contracts = catalog.load()
-    if args.benchmark is None:
-        specs = list(contracts.benchmarks.values())
+    areas = _areas()
+    if args.name in contracts.benchmarks or args.name not in (None, *areas):
+        if args.search:
+            raise UsageError("--search looks through a list.", "Omit BENCHMARK, or name an AREA.")
+        spec = contracts.benchmark(str(args.name))
         if args.as_json:
-            output.document({"benchmarks": [_as_json(spec) for spec in specs]})
+            output.document(_as_json(spec))
         else:
-            output.say("\n\n".join(_summary(spec) for spec in specs))
-            output.say("\nRun `nephoscope list BENCHMARK` for its parameters, metrics and method.")
+            output.say(_page(spec))
         return
-    spec = contracts.benchmark(args.benchmark)
+    specs = list(contracts.benchmarks.values()) if args.name is None else areas[args.name]
+    if args.search:
+        specs = [spec for spec in specs if args.search.lower() in _words(spec)]
+        if not specs:
+            raise UsageError(
+                f"No benchmark has '{args.search}' in its name, summary or metrics.",
+                "Run `nephoscope list` for all of them.",
+            )
     if args.as_json:
-        output.document(_as_json(spec))
+        output.document({"benchmarks": [_as_json(spec) for spec in specs]})
+    elif args.name is None and not args.search:
+        output.say("\n".join(_area_lines(areas)))
+        output.say()
+        output.paragraph(
+            "`nephoscope list AREA` describes the benchmarks of an area, `nephoscope list "
+            "BENCHMARK` one; `nephoscope list --search WORD` finds some."
+        )
     else:
-        output.say(_page(spec))
+        output.say("\n".join(_line(spec, max(len(each.id) for each in specs)) for spec in specs))
+        output.say("\nRun `nephoscope list BENCHMARK` for its parameters, metrics and method.")
+
+
+TOOLS_AREA, OTHER_AREA = "tools", "other"
+
+
+def _areas() -> dict[str, list[BenchmarkSpec]]:
+    """Returns the benchmarks by the first part of their names, third-party tools apart; areas of
+    one benchmark are one area."""
+    from nephoscope import catalog
+
+    areas: dict[str, list[BenchmarkSpec]] = {}
+    for spec in catalog.load().benchmarks.values():
+        areas.setdefault(TOOLS_AREA if spec.tool else spec.id.partition(".")[0], []).append(spec)
+    tools = areas.pop(TOOLS_AREA, [])
+    single = [specs[0] for specs in areas.values() if len(specs) == 1]
+    return {
+        **{area: specs for area, specs in areas.items() if len(specs) > 1},
+        OTHER_AREA: single,
+        TOOLS_AREA: tools,
+    }
+
+
+def _words(spec: BenchmarkSpec) -> str:
+    """Returns the text that is searched."""
+    texts = (spec.id, spec.summary, spec.tool or "", *(metric.id for metric in spec.metrics))
+    return " ".join(texts).lower()
+
+
+def _area_lines(areas: Mapping[str, Sequence[BenchmarkSpec]]) -> Iterator[str]:
+    width = max(map(len, areas))
+    for area, specs in areas.items():
+        prefix = f"{area}."
+        names = " ".join(spec.id.removeprefix(prefix) for spec in specs)
+        yield _wrap(names, " " * (width + 2), f"{area:<{width}}  ")
+
+
+def _line(spec: BenchmarkSpec, width: int) -> str:
+    return _wrap(spec.summary, " " * (width + 2), f"{spec.id:<{width}}  ")
 
 
 def _as_json(spec: BenchmarkSpec) -> dict[str, Any]:
@@ -72,24 +141,7 @@ def _as_json(spec: BenchmarkSpec) -> dict[str, Any]:
 
 
 def _wrap(text: str, indent: str = "    ", first: str | None = None) -> str:
-    return textwrap.fill(
-        text,
-        output.width(),
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
-
-
-def _summary(spec: BenchmarkSpec) -> str:
-    lines = [_wrap(spec.summary, " " * 18, f"{spec.id:<18}")]
-    params = ", ".join(f"{param.id}={_value(param, param.default)}" for param in spec.params)
-    if params:
-        lines.append(_wrap(params, " " * 18, "    parameters    "))
-    lines.append(_wrap(", ".join(m.id for m in spec.metrics), " " * 18, "    metrics       "))
-    if spec.tool:
-        lines.append(_wrap(_tool(spec), " " * 18, "    tool          "))
-    return "\n".join(lines)
+    return output.wrapped(text, indent if first is None else first, indent)
 
 
 def _tool(spec: BenchmarkSpec) -> str:

@@ -49,7 +49,13 @@ class _MergeArguments:
 
 
 @command(
-    prints=Document("merged_stores", MergedStores), requests=Excluded("writes runs into a store")
+    prints=Document("merged_stores", MergedStores),
+    is_work=True,
+    requests=Excluded("writes runs into a store"),
+    examples=(
+        "controller-a controller-b --store all",
+        "s3://results/eu s3://results/us --store s3://results/all",
+    ),
 )
 def merge(args: _MergeArguments) -> int:
     """Copy the runs of other stores into one store.
@@ -58,10 +64,6 @@ def merge(args: _MergeArguments) -> int:
     with the store they came from and the digest of what they measured; those that are there already
     count once. If runs of one id differ, a metric has two units or a watch has two definitions,
     nothing is copied. Exits with 1 if a run is damaged, has not ended or was left out.
-
-    \b
-    nephoscope merge /mnt/controller-a /mnt/controller-b --store all
-    nephoscope merge s3://results/eu s3://results/us --store s3://results/all
     """
     from nephoscope.store import Store
     from nephoscope.store.store_merge import StoreMerge

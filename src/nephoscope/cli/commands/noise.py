@@ -58,6 +58,11 @@ class _NoiseArguments:
 @command(
     prints=Document("noise", ".features.comparison.noise:Noise"),
     requests=MEASURES,
+    examples=(
+        "",
+        "--command './app testdata' --difference 1%",
+        "plan.yaml --for 2min",
+    ),
 )
 def noise(args: _NoiseArguments) -> int:
     """Predict the smallest difference decided here (takes 30 s).
@@ -66,11 +71,6 @@ def noise(args: _NoiseArguments) -> int:
     comparison of N repetitions a side, and how many repetitions a wanted difference needs. Without
     ID, measures CPU, memory and disk; with --command, ID or PLAN, predicts the comparison of that
     command (`bench --command`), benchmark or plan (`compare --interleave`):
-
-    \b
-    nephoscope noise
-    nephoscope noise --command './app testdata' --difference 1%
-    nephoscope noise before.yaml --for 2min
     """
     from nephoscope.features.comparison import noise as analysis
     from nephoscope.features.comparison.noise_section import section

@@ -10,6 +10,7 @@ from nephoscope.cli.kit import measuring, options
 from nephoscope.cli.kit.command import Query, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.errors import UsageError
 from nephoscope.features.comparison.documents import REPEATS
 
 
@@ -34,12 +35,22 @@ class _RunArguments:
 @command(
     prints={"": RESULT, "--dry-run": PREVIEW, "--repeat-runs": REPEATS},
     requests=Query(fixed=("--dry-run",)),
+    examples=(
+        "plan.yaml --dry-run",
+        "plan.yaml --budget 10min",
+    ),
 )
 def run(args: _RunArguments) -> int:
     """Run an experiment plan, or resume its unfinished run.
 
     PLAN is a YAML file; `nephoscope schema plan` prints its keys.
     """
+    if str(args.plan).endswith((".js", ".ts")):
+        raise UsageError(
+            f"{args.plan} is no plan: scripts of k6 are not executed.",
+            "`nephoscope load URL -c 10 -d 30s` puts a server under load; `nephoscope import FILE` "
+            "reads k6's results.",
+        )
     repeat = options.repetition(args.repeat_runs, args.gap)
     if args.seed is not None:
         args.values["seed"] = str(args.seed)

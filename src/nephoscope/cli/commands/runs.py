@@ -50,6 +50,11 @@ class _RunsArguments:
     invoke_without_command=True,
     prints=Document("runs", ".store.listing:StoredRuns"),
     requests=Query(),
+    examples=(
+        "",
+        "--since 2026-11-01 --benchmark cpu.hash",
+        "label latest commit=abc123",
+    ),
 )
 def runs(args: _RunsArguments) -> None:
     """List stored runs, newest first; label or remove them.
@@ -101,7 +106,15 @@ class _RunsLabelArguments:
     as_json: bool = options.JSON
 
 
-@command(runs, prints=Document("run_labels", RunLabels), requests=Excluded("changes a run"))
+@command(
+    runs,
+    prints=Document("run_labels", RunLabels),
+    requests=Excluded("changes a run"),
+    examples=(
+        "latest commit=abc123",
+        "latest commit=",
+    ),
+)
 def label(args: _RunsLabelArguments) -> None:
     """Set labels of a run; an empty VALUE removes a label."""
     from nephoscope.store import Store
@@ -127,7 +140,15 @@ class _RunsRmArguments:
     as_json: bool = options.JSON
 
 
-@command(runs, prints=Document("removed_runs", RemovedRuns), requests=Excluded("removes runs"))
+@command(
+    runs,
+    prints=Document("removed_runs", RemovedRuns),
+    requests=Excluded("removes runs"),
+    examples=(
+        "latest --yes",
+        "latest --store old --yes",
+    ),
+)
 def rm(args: _RunsRmArguments) -> int:
     """Remove runs with their samples and reports.
 

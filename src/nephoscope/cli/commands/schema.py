@@ -28,7 +28,12 @@ class _SchemaArguments:
     path: bool = options.flag("--path", "Print the path of the schema's file instead.")
 
 
-@command()
+@command(
+    examples=(
+        "",
+        "plan",
+    )
+)
 def schema(args: _SchemaArguments) -> None:
     """Print a JSON Schema; without NAME, list the schemas.
 

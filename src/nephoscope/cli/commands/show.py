@@ -31,6 +31,10 @@ class _ShowArguments:
 @command(
     prints={"": RESULT, "--journal": Document("journal", RunJournal)},
     requests=Elsewhere("runs/RUN/result and runs/RUN/journal"),
+    examples=(
+        "",
+        "latest --full-report",
+    ),
 )
 def show(args: _ShowArguments) -> int:
     """Analyse a stored run again and print its summary.

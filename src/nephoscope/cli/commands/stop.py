@@ -21,6 +21,10 @@ class _StopArguments:
 @command(
     prints=Document("stopped", ".measure.runs.stop:Stopped"),
     requests=Elsewhere("POST runs/RUN/stop"),
+    examples=(
+        "",
+        "latest",
+    ),
 )
 def stop(args: _StopArguments) -> None:
     """Stop a running measurement and keep its completed trials.

@@ -48,7 +48,14 @@ class _SurveyArguments:
     fresh: bool = options.FRESH
 
 
-@command(prints={"": RESULT, "--repeat-runs": REPEATS}, requests=MEASURES)
+@command(
+    prints={"": RESULT, "--repeat-runs": REPEATS},
+    requests=MEASURES,
+    examples=(
+        "--quick",
+        "--target ssh:me@web.example.org",
+    ),
+)
 def survey(args: _SurveyArguments) -> int:
     """Measure CPU, memory, disk and network of a machine.
 

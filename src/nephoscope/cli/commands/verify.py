@@ -12,6 +12,7 @@ from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.documents import Rows
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.counting import counted
 from nephoscope.core.errors import LaterFormat, StoreError
 
 if TYPE_CHECKING:
@@ -50,7 +51,14 @@ class _VerifyArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("verified_runs", VerifiedRuns), requests=Query())
+@command(
+    prints=Document("verified_runs", VerifiedRuns),
+    requests=Query(),
+    examples=(
+        "",
+        "latest",
+    ),
+)
 def verify(args: _VerifyArguments) -> int:
     """Check the files of stored runs against their digests.
 
@@ -67,7 +75,7 @@ def verify(args: _VerifyArguments) -> int:
         else [StoredRun(run_store.runs_path / name) for name in run_store.ids()]
     )
     run_store.fetch_again([run.id for run in runs])
-    results = [_verified(run) for run in runs]
+    results = [_verified(run) for run in counted(runs, "Checking runs")]
     if not args.names:
         results += [
             _verified_day(run_store.path, file) for file in day_files.day_files(run_store.path)

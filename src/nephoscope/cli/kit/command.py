@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from nephoscope.cli.kit.options import InOrder, OptionGroup, Parameter
+from nephoscope.core.reading.unbroken import shell_lines
 from nephoscope.results.feature import command_name, load
 
 
@@ -78,16 +79,49 @@ class CommandRecord:
     requests: Requests | None = None
 
 
-class Command(click.Command):
+class WithExamples(click.Command):
+    """A command whose help ends with examples.
+
+    examples: command lines, of which the help begins each with the command's own name.
+    """
+
+    examples: tuple[str, ...] = ()
+
+    def lines(self, path: str) -> list[str]:
+        """Returns the examples as one types them. path: full name of the command."""
+        return [f"{path} {words}".rstrip() for words in self.examples]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples, of which no line is broken."""
+        if lines := self.lines(ctx.command_path):
+            with formatter.section("Examples"):
+                width = (ctx.max_content_width or 80) - 3
+                for line in lines:
+                    parts = shell_lines(line, width)
+                    formatter.write("".join(f"  {part}\n" for part in parts))
+
+
+class Command(WithExamples):
     """A command with its record."""
 
     record = CommandRecord()
 
 
-class CommandGroup(InOrder):
+class CommandGroup(WithExamples, InOrder):
     """Commands below one name, which may be a command itself."""
 
     record = CommandRecord()
+
+    def lines(self, path: str) -> list[str]:
+        """Returns its own examples, or the first of each of its first two commands."""
+        if self.examples:
+            return super().lines(path)
+        first = list(self.commands.items())[:2]
+        return [
+            inner.lines(f"{path} {name}")[0]
+            for name, inner in first
+            if isinstance(inner, WithExamples) and inner.examples
+        ]
 
 
 def command(
@@ -96,22 +130,34 @@ def command(
     prints: Prints | None = None,
     requests: Requests | None = None,
     name: str | None = None,
+    examples: tuple[str, ...] = (),
+    is_work: bool = False,
     cls: type[click.Command] = Command,
     **settings: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Makes a command of a function, whose docstring is the help.
 
     The function takes nothing, or one record: a dataclass whose fields are parameters (see
-    options.py). parent: group that it belongs to. settings: of click.
+    options.py). parent: group that it belongs to. examples: command lines without the command's
+    name. is_work: whether it reads or computes for long though requests cannot call it, so that
+    a terminal shows how far it is. settings: of click.
     """
 
     def made(function: Callable[..., Any]) -> click.Command:
         record = _record_of(function)
+        shows_work = is_work or isinstance(requests, Query)
 
         @wraps(function)
         def run_command(**values: Any) -> Any:
-            return function(*([] if record is None else [filled(record, values)]))
+            arguments = [] if record is None else [filled(record, values)]
+            if not shows_work:
+                return function(*arguments)
+            from nephoscope.cli.kit import work_line
 
+            with work_line.show_work():
+                return function(*arguments)
+
+        run_command.shows_work = shows_work  # type: ignore[attr-defined]
         added = cls(
             name or command_name(function.__name__),
             callback=run_command,
@@ -121,6 +167,7 @@ def command(
         )
         own = prints if isinstance(prints, Mapping) else {"": prints} if prints else {}
         added.record = CommandRecord(own, requests)  # type: ignore[attr-defined]
+        added.examples = examples  # type: ignore[attr-defined]
         if parent is not None:
             parent.add_command(added)
         return added

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nephoscope.cli.kit import options, output
-from nephoscope.core.errors import StoreError
+from nephoscope.core.errors import BenchmarkFailed, StoreError
 
 if TYPE_CHECKING:
     from nephoscope.cli.kit.progress import ProgressDisplay
@@ -99,9 +99,15 @@ def executed(
         target.require_programs()  # without them no run is begun, so that none is left behind empty
     with (progress or ProgressDisplay)(sys.stderr) as observer:
         every = {**options.given_labels(), **(labels or {})}
-        return runs.execute(
-            plan, store, observer, fresh=fresh, labels=every, limit_s=limit_s, **more
-        )
+        try:
+            return runs.execute(
+                plan, store, observer, fresh=fresh, labels=every, limit_s=limit_s, **more
+            )
+        except BenchmarkFailed as error:
+            if not output.was_printed(error.message):
+                raise
+            sentence = "Nothing was measured, for the reason above."
+            raise BenchmarkFailed(error.name, sentence, "", error.exit_code) from error
 
 
 def present(
@@ -140,7 +146,7 @@ def present(
         output.say(text_of(result) if text_of else _text(result, full=full, table=table))
         if page is not None:
             output.say(str(page))
-    return exit_code(result, run)
+    return exit_code(result, run, is_stated=not as_json and text_of is None)
 
 
 def reported(run: StoredRun) -> RunResult:
@@ -183,16 +189,21 @@ def _text(result: RunResult, *, full: bool, table: bool) -> str:
     )
 
 
-def exit_code(result: RunResult, run: StoredRun) -> int:
-    """Returns 0, or 3 with a sentence: nothing valid was measured, or a target was lost."""
+def exit_code(result: RunResult, run: StoredRun, *, is_stated: bool = False) -> int:
+    """Returns 0, or 3 with a sentence: nothing valid was measured, or a target was lost.
+
+    is_stated: the text that was printed has the reason.
+    """
     if not result.run.trials.valid:
+        from nephoscope.core.naming import failure_text
         from nephoscope.store.trialfile import DAMAGED
 
         reasons = [reason for trial in result.invalid for reason in trial.reasons]
-        reason = f" {reasons[0].removesuffix('.')}." if reasons else ""
+        stated = reasons[:0] if is_stated else reasons[:1]
+        reason = "".join(f" {failure_text(text).removesuffix('.')}." for text in stated)
         is_damaged = any(record.failure_name == DAMAGED for record in run.records())
-        step = f"verify {run.id}" if is_damaged else "doctor"
-        output.warn(f"No valid trial.{reason} Run `nephoscope {step}`.")
+        step = f" Run `nephoscope verify {run.id}`." if is_damaged else ""
+        output.warn(f"No valid trial.{reason}{step}")
         return NOTHING_VALID
     lost = run.manifest.lost
     for name, sentence in lost.items():

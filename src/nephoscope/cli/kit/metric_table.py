@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from nephoscope.cli.kit import output
@@ -47,9 +46,7 @@ def _lines(metrics: Sequence[MetricResult], common: Factors) -> str:
         for leaf in tree_of([line.factors for line in own]):
             cells = ("", "", "", "") if leaf.index is None else _cells(own[leaf.index])
             rows.append((f"    {leaf.label}", *cells))
-    return output.table(
-        ("  METRIC", "MEDIAN", "INTERVAL", "N", "CONSISTENCY"), rows, right=(1, 2, 3)
-    )
+    return output.table(("  METRIC", "MEDIAN", "INTERVAL", "N", "CV"), rows, right=(1, 2, 3))
 
 
 def _cells(line: MetricResult) -> tuple[str, str, str, str]:
@@ -76,9 +73,4 @@ def _notes(result: RunResult) -> list[str]:
     )
     notes += [f"Note: {sentence}" for sentence in result.refused]
     notes += wording.exclusions_by_reason(result)
-    return [
-        "\n".join(
-            textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ")
-            for note in dict.fromkeys(notes)
-        )
-    ]
+    return ["\n".join(output.wrapped(f"! {note}") for note in dict.fromkeys(notes))]

@@ -13,7 +13,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from nephoscope.core.errors import (
@@ -24,8 +24,10 @@ from nephoscope.core.errors import (
     UsageError,
     as_defect,
 )
+from nephoscope.core.naming import failure_text
 from nephoscope.core.reading.column_widths import column_widths
 from nephoscope.core.reading.printable import escaped, printable
+from nephoscope.core.reading.unbroken import lines_of
 
 COMPLETION_VARIABLE = "_NEPHOSCOPE_COMPLETE"
 """Environment variable by which a shell asks for completions; click derives it from the name."""
@@ -105,13 +107,28 @@ def refuse_undecodable(arguments: Sequence[str]) -> None:
             ) from None
 
 
+_before_printing: list[Callable[[], None]] = []
+
+
+def before_printing(erase: Callable[[], None] | None) -> None:
+    """Sets what removes a line of progress before anything is printed; None for nothing."""
+    _before_printing[:] = [] if erase is None else [erase]
+
+
+def _erase_progress() -> None:
+    for erase in _before_printing:
+        erase()
+
+
 def say(text: str = "") -> None:
     """Prints a line or more of data on stdout, without control characters."""
+    _erase_progress()
     sys.stdout.write(printable(text, styled=colour_wanted()) + "\n")
 
 
 def log(text: str) -> None:
     """Prints a line on stderr; a closed stderr is no reason to fail."""
+    _erase_progress()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(printable(text) + "\n")
         sys.stderr.flush()
@@ -121,6 +138,7 @@ def document(content: Any) -> None:
     """Prints a record or mapping as a JSON document with the version of its schema."""
     from nephoscope.core import documents
 
+    _erase_progress()
     sys.stdout.write(escaped(documents.to_text(documents.versioned(content))) + "\n")
 
 
@@ -142,14 +160,15 @@ def width() -> int:
 
 def paragraph(text: str) -> None:
     """Prints sentences on stdout, in lines that the terminal need not break."""
-    say(textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False))
+    say(wrapped(text, rest=""))
 
 
 def wrapped(text: str, first: str = "", rest: str = "  ") -> str:
-    """Returns sentences in lines that the terminal need not break; `first`, `rest` begin them."""
-    return textwrap.fill(
-        text, width(), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-    )
+    """Returns sentences in lines that the terminal need not break; `first`, `rest` begin them.
+
+    A command between backticks stays on one line.
+    """
+    return "\n".join(lines_of(text, width(), first, rest))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
@@ -229,6 +248,29 @@ def unreadable_runs_named() -> Iterator[None]:
         yield
 
 
+_printed_failures: set[str] = set()
+"""Reasons of failed trials that this command has printed."""
+
+
+def print_failure(reason: str, show: Callable[[str], None], head: str = "") -> None:
+    """Shows the reason of a failed trial with its head, once in a command."""
+    text = one_line(failure_text(reason))
+    if text not in _printed_failures:
+        _printed_failures.add(text)
+        show(f"{head}{text}")
+
+
+def was_printed(reason: str) -> bool:
+    """Returns whether this command has printed the reason of a failed trial, or one with it."""
+    text = one_line(failure_text(reason))
+    return bool(text) and any(text in printed for printed in _printed_failures)
+
+
+def forget_failures() -> None:
+    """Begins a command, which prints the reasons of its own failures."""
+    _printed_failures.clear()
+
+
 def complain(sentence: str, code: int) -> int:
     """Prints a sentence as `warn` does; returns the exit code, for the caller to return."""
     warn(sentence)
@@ -268,6 +310,11 @@ def complain_of_usage(error: Any) -> int:
         return 2
     path = context.command_path if context is not None else "nephoscope"
     sentence = one_line(error.format_message())
+    if option := getattr(error, "option_name", ""):
+        from nephoscope.cli.kit.habits import option_hint
+
+        if hint := option_hint(str(context.info_name) if context is not None else "", option):
+            return complain(f"There is no option {option}. {hint}", 2)
     stop = "" if sentence.endswith((".", "?", ")")) else "."
     return complain(f"{sentence}{stop} Run `{path} --help`.", 2)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
-from nephoscope.cli.kit import output, remaining
+from nephoscope.cli.kit import output, remaining, work_line
 from nephoscope.core.model import Setting, TrialKey, TrialRecord, TrialStatus
-from nephoscope.core.naming import factors_text, plural
+from nephoscope.core.naming import factors_text, failure_text, plural
 from nephoscope.measure.runs import LOST, Observer, Outcome, Status
 from nephoscope.store import StoredRun
 
@@ -18,6 +18,9 @@ LINE_EVERY_S = 10.0
 
 TARGETS_NAMED = 4
 """Targets that are named while they measure at one time; more are counted."""
+
+SLOW_FAILURE_NS = 5e9
+"""Duration of a failed trial from which its reason is printed before the others end as it did."""
 
 _WORTH_TELLING = frozenset({"refused", "no_valid"})
 
@@ -31,9 +34,9 @@ class ProgressDisplay(Observer):
         self._last_line = now()
         self._live: Any = None
         self._running: dict[str, tuple[TrialKey, Setting]] = {}
-        self._failures: set[str] = set()
 
     def __enter__(self) -> ProgressDisplay:
+        work_line.end()
         if output.is_terminal(self._stream):
             from nephoscope.cli.kit.live import LiveLine
 
@@ -80,20 +83,25 @@ class ProgressDisplay(Observer):
             self.say("; ".join(filter(None, (remaining.left(status), f"{text}: {done(status)}"))))
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
-        """Says at once when a trial failed: waiting for the report would cost the user's time."""
+        """Says at once when a trial failed: waiting for the report would cost the user's time.
+
+        Not of the only setting, whose failure ends the run at once with the same sentence.
+        """
         self._running.pop(record.key.target, None)
         if record.failure_name == LOST:
             return  # told once for the target, not for each of its trials
         if record.status is TrialStatus.FAILED and record.key.round <= 1 and record.reasons:
-            sentence = f"! {record.benchmark}: {record.reasons[0]}"
-            if sentence not in self._failures:
-                self._failures.add(sentence)
-                self.say(sentence)
+            ends_at_once = status.alternatives == 1 and record.elapsed_ns < SLOW_FAILURE_NS
+            if not ends_at_once:
+                output.print_failure(record.reasons[0], self.say, f"! {record.benchmark}: ")
 
     def alternative_ended(self, outcome: Outcome, status: Status) -> None:
-        """Says which settings are given up, and why."""
-        if outcome.word in _WORTH_TELLING:
-            self.say(f"! {outcome.benchmark} on {outcome.target}: {outcome.reason}")
+        """Says which settings are given up, and why if that was not said of a trial."""
+        ends_the_run = status.alternatives == 1 and not outcome.n
+        if outcome.word in _WORTH_TELLING and not ends_the_run:
+            head, _, reason = output.one_line(outcome.reason).partition(": ")
+            rest = "." if not reason or output.was_printed(reason) else f": {failure_text(reason)}"
+            self.say(f"! {outcome.benchmark} on {outcome.target}: {head}{rest}")
 
     def say(self, text: str) -> None:
         """Shows a line that stays."""

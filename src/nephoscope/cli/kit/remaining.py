@@ -12,5 +12,7 @@ def left(status: Status) -> str:
         if status.left_s is None:
             return ""
         return f"about {units.format_duration(status.left_s)} left"
+    if status.time_left.expected_s < 1:
+        return "less than 1 s left" if status.time_left.exact else ""
     words = "about" if status.time_left.exact else "at least"
     return f"{words} {units.format_duration(status.time_left.expected_s)} left"

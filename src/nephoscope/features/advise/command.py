@@ -71,7 +71,14 @@ class _AdviseArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("advice", ".features.advise.result:Advice"), requests=Query())
+@command(
+    prints=Document("advice", ".features.advise.result:Advice"),
+    requests=Query(),
+    examples=(
+        "--questions",
+        "--set kind=voip --set response=150ms --set jitter=40ms",
+    ),
+)
 def advise(args: _AdviseArguments) -> int:
     """Classify an application; predict its performance by platform.
 

@@ -130,18 +130,21 @@ class _BalanceArguments:
     dry_run: bool = options.DRY_RUN
 
 
-@command(prints={"": RESULT, "--dry-run": PREVIEW}, requests=MEASURES)
+@command(
+    prints={"": RESULT, "--dry-run": PREVIEW},
+    requests=MEASURES,
+    examples=(
+        "--generators 1,3",
+        "--balancer haproxy --failure dies",
+        "--url http://lb.example.com/ --i-own-this-host lb.example.com",
+    ),
+)
 def balance(args: _BalanceArguments) -> int:
     """Measure load balancers: throughput, added latency, fairness.
 
     Makes a lab with generators, a balancer and web servers on hosts of their own, and compares the
     balancers with a server that answers directly, in the same rounds. With --failure, a server
     fails under constant load, and the errors and the time to notice are measured.
-
-    \b
-    nephoscope balance --generators 1,3
-    nephoscope balance --balancer haproxy --failure dies
-    nephoscope balance --url http://lb.example.com/ --i-own-this-host lb.example.com
     """
     from nephoscope.features.balance import plan as balance_plan
     from nephoscope.features.balance import terminal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 BALANCE = Feature(
     "balance",
@@ -17,4 +17,5 @@ BALANCE = Feature(
     sections=(ReportSection("balance", ".features.balance.section:build", Region.ANSWER),),
     answer=".features.balance.section:answer",
     commands=(".features.balance.command:balance",),
+    topic=Topic.MEASURE,
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from nephoscope.cli.kit import output
 from nephoscope.core.model import RunResult
 from nephoscope.features.balance import section
@@ -18,7 +16,7 @@ def text(result: RunResult) -> str:
     if balance is None:
         nothing = ["No load balancer can be judged: no trial is valid."]
         return "\n".join([*nothing, *wording.exclusions_by_reason(result)])
-    parts = [textwrap.fill(sentence, output.width()) for sentence in section.answer(result)]
+    parts = [output.wrapped(sentence, rest="") for sentence in section.answer(result)]
     if balance.throughputs:
         parts.append(_throughput(balance))
     if balance.ratios:
@@ -36,7 +34,7 @@ def text(result: RunResult) -> str:
         *wording.exclusions_by_reason(result),
         *balance.notes,
     ]
-    parts += [textwrap.fill(f"! {row}", output.width()) for row in warnings]
+    parts += [output.wrapped(f"! {row}", rest="") for row in warnings]
     parts.append(wording.run_line(result))
     return "\n\n".join(parts)
 

@@ -59,6 +59,10 @@ class _CensusArguments:
         "census", ".features.census.records:Census", "Census of CPU models by Nephoscope"
     ),
     requests=Query(),
+    examples=(
+        "",
+        "--import counts.csv --at-least 1.2",
+    ),
 )
 def census(args: _CensusArguments) -> int:
     """Count CPU models by instance type and compare their speed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 CENSUS = Feature(
     "census",
@@ -12,4 +12,5 @@ CENSUS = Feature(
     applies=lambda data: len(data.manifest.targets) > 1,
     sections=(ReportSection("census", ".features.census.section:build", Region.DESIGN),),
     commands=(".features.census.command:census",),
+    topic=Topic.CLOUD,
 )

@@ -20,7 +20,15 @@ class _BillArguments:
     as_json: bool = options.JSON
 
 
-@command(cloud, prints=Document("cloud_bill", CloudBill), requests=Excluded("reads a local file"))
+@command(
+    cloud,
+    prints=Document("cloud_bill", CloudBill),
+    requests=Excluded("reads a local file"),
+    examples=(
+        "bill.csv",
+        "bill.csv --json",
+    ),
+)
 def bill(args: _BillArguments) -> None:
     """Print what rentals cost by a bill in the FOCUS format.
 
@@ -71,7 +79,13 @@ class _PolicyArguments:
     )
 
 
-@command(cloud)
+@command(
+    cloud,
+    examples=(
+        "ec2",
+        "ec2 --bucket s3://results/fleets",
+    ),
+)
 def policy(args: _PolicyArguments) -> None:
     """Print the permissions that renting needs."""
     from nephoscope.measure.cloud.providers import policy_of

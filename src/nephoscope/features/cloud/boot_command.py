@@ -29,7 +29,15 @@ class _BootArguments:
     run: RunOptions = options.group(RunOptions)
 
 
-@command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
+@command(
+    cloud,
+    prints={"": RESULT, "--dry-run": PREVIEW},
+    requests=Excluded("rents machines"),
+    examples=(
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --money 1 --dry-run",
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --count 10 --money 1",
+    ),
+)
 def boot(args: _BootArguments) -> int:
     """Measure the time until machines are ready, by segment.
 

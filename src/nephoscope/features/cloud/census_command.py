@@ -87,6 +87,12 @@ class _CloudCensusArguments:
     cloud,
     prints=Document("cloud_census", ".features.cloud.census_records:CloudCensus"),
     requests=Excluded("rents machines"),
+    examples=(
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --count 10 "
+        "--money 1 --dry-run",
+        "ec2 --region us-east-1 --zones us-east-1a,us-east-1b --type t3.micro --image "
+        "ami-0123456789abcdef0 --count 10 --money 1",
+    ),
 )
 def census(args: _CloudCensusArguments) -> int:
     """Rent machines, count their CPU models and measure them.

@@ -40,7 +40,15 @@ class _CloudDoctorArguments:
     as_json: bool = options.JSON
 
 
-@command(cloud, prints=Document("cloud_check", CloudCheck), requests=Excluded("asks a cloud"))
+@command(
+    cloud,
+    prints=Document("cloud_check", CloudCheck),
+    requests=Excluded("asks a cloud"),
+    examples=(
+        "ec2",
+        "hosts --endpoint inventory.ini",
+    ),
+)
 def doctor(args: _CloudDoctorArguments) -> int:
     """Check credentials, quotas, regions and types; creates nothing."""
     from nephoscope.features.cloud.doctor import check
@@ -105,7 +113,17 @@ class _UpArguments:
     as_json: bool = options.JSON
 
 
-@command(cloud, prints=Document("rented_machines", RentedMachines), requests=Excluded("rents"))
+@command(
+    cloud,
+    prints=Document("rented_machines", RentedMachines),
+    requests=Excluded("rents"),
+    examples=(
+        "ec2 --name try --region eu-west-1 --type t3.micro --image 'debian-12-amd64-*' "
+        "--money 1 --dry-run",
+        "hosts --endpoint inventory.ini --name two --region hosts --type web --image "
+        "installed --count 2 --hours 1",
+    ),
+)
 def up(args: _UpArguments) -> None:
     """Rent machines that stay until `cloud down`.
 
@@ -228,7 +246,15 @@ class _CloudListArguments:
     as_json: bool = options.JSON
 
 
-@command(cloud, prints=Document("rentals", RentalList), requests=Excluded("asks a cloud"))
+@command(
+    cloud,
+    prints=Document("rentals", RentalList),
+    requests=Excluded("asks a cloud"),
+    examples=(
+        "ec2",
+        "hosts --endpoint inventory.ini",
+    ),
+)
 def list_(args: _CloudListArguments) -> None:
     """List rentals: state, machines, and what is left of ended ones."""
     result = opened(args.cloud).existing()

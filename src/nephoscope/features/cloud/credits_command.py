@@ -43,7 +43,16 @@ class _CloudCreditsArguments:
     run: RunOptions = options.group(RunOptions)
 
 
-@command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
+@command(
+    cloud,
+    prints={"": RESULT, "--dry-run": PREVIEW},
+    requests=Excluded("rents machines"),
+    examples=(
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --money 1 --dry-run",
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --load disk "
+        "--money 1",
+    ),
+)
 def credits_(args: _CloudCreditsArguments) -> int:
     """Measure burst credits: burst, baseline, size and refill.
 

@@ -67,7 +67,17 @@ class _DistancesArguments:
     run: RunOptions = options.group(RunOptions)
 
 
-@command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
+@command(
+    cloud,
+    prints={"": RESULT, "--dry-run": PREVIEW},
+    requests=Excluded("rents machines"),
+    examples=(
+        "ec2 --region us-east-1 --type m5.large --image ami-0123456789abcdef0 --zone "
+        "us-east-1a --zone us-east-1b --money 3 --dry-run",
+        "ec2 --type m5.large --image debian-12 --place us-east-1/us-east-1a --place eu-west-1"
+        " --money 3",
+    ),
+)
 def distances(args: _DistancesArguments) -> int:
     """Measure round trip and throughput between places.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 CLOUD = Feature(
     "cloud",
@@ -13,5 +13,6 @@ CLOUD = Feature(
     sections=(ReportSection("distances", ".features.cloud.distance_section:build", Region.ANSWER),),
     answer=".features.cloud.distance_section:answer",
     commands=(".features.cloud.commands:cloud",),
+    topic=Topic.CLOUD,
     study_census=".features.cloud.study_census:carry_out",
 )

@@ -73,6 +73,12 @@ class _CloudFleetArguments:
     cloud,
     prints=Document("launched_fleet", ".features.cloud.fleet_records:LaunchedFleet"),
     requests=Excluded("rents machines"),
+    examples=(
+        "ec2 --name night --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 "
+        "--count 4 --hours 1 --bucket s3://results/fleets --money 1 --dry-run",
+        "ec2 --name night --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 "
+        "--count 4 --hours 1 --bucket s3://results/fleets --money 1 --bench cpu.hash",
+    ),
 )
 def fleet(args: _CloudFleetArguments) -> int:
     """Launch machines that measure and store their results alone.
@@ -246,6 +252,10 @@ class _CollectArguments:
     cloud,
     prints=Document("fleet_collection", ".features.cloud.fleet_records:FleetCollection"),
     requests=Excluded("asks a cloud"),
+    examples=(
+        "night",
+        "night --end",
+    ),
 )
 def collect(args: _CollectArguments) -> int:
     """Gather what a fleet has stored so far into its run.

@@ -38,7 +38,16 @@ class _FourTestsArguments:
     run: RunOptions = options.group(RunOptions)
 
 
-@command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=MEASURES)
+@command(
+    cloud,
+    prints={"": RESULT, "--dry-run": PREVIEW},
+    requests=MEASURES,
+    examples=(
+        "a=http://a.example/ b=http://b.example/ --i-own-this-host a.example "
+        "--i-own-this-host b.example",
+        "http://127.0.0.1:8080/ --repetitions 10 --dry-run",
+    ),
+)
 def four_tests(args: _FourTestsArguments) -> int:
     """Compare services by the latency of four kinds of requests.
 

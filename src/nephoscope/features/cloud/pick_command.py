@@ -115,6 +115,12 @@ class _PickArguments:
     cloud,
     prints=Document("picked_machine", ".features.cloud.pick_records:PickedMachine"),
     requests=Excluded("rents machines"),
+    examples=(
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --best "
+        "--at-most 5 --hours 20 --money 1 --name fast",
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --by stop-start"
+        " --hours 20 --money 1",
+    ),
 )
 def pick(args: _PickArguments) -> int:
     """Launch machines until one is fast enough, and keep it.

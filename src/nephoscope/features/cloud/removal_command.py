@@ -31,7 +31,15 @@ class _DownArguments:
     as_json: bool = options.JSON
 
 
-@command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
+@command(
+    cloud,
+    prints=Document("swept", SweptResources),
+    requests=Excluded("removes machines"),
+    examples=(
+        "night",
+        "night ec2",
+    ),
+)
 def down(args: _DownArguments) -> int:
     """Remove a rental and wait until the cloud's lists confirm it.
 
@@ -68,7 +76,15 @@ class _SweepArguments:
     as_json: bool = options.JSON
 
 
-@command(cloud, prints=Document("swept", SweptResources), requests=Excluded("removes machines"))
+@command(
+    cloud,
+    prints=Document("swept", SweptResources),
+    requests=Excluded("removes machines"),
+    examples=(
+        "ec2 --dry-run",
+        "ec2 --all",
+    ),
+)
 def sweep(args: _SweepArguments) -> int:
     """Find by tag what ended rentals left, and remove it.
 

@@ -69,6 +69,11 @@ class _SurvivalArguments:
     cloud,
     prints=Document("spot_survival", ".features.cloud.survival:SpotSurvival"),
     requests=Excluded("may rent machines"),
+    examples=(
+        "ec2 --region us-east-1 --type t3.micro --image ami-0123456789abcdef0 --count 10 "
+        "--hours 24 --money 2 --dry-run",
+        "--lives lives.csv --job 6h",
+    ),
 )
 def survival(args: _SurvivalArguments) -> None:
     """Estimate how long spot machines live.

@@ -58,7 +58,17 @@ class _VolumesArguments:
     run: RunOptions = options.group(RunOptions)
 
 
-@command(cloud, prints={"": RESULT, "--dry-run": PREVIEW}, requests=Excluded("rents machines"))
+@command(
+    cloud,
+    prints={"": RESULT, "--dry-run": PREVIEW},
+    requests=Excluded("rents machines"),
+    examples=(
+        "ec2 --region us-east-1 --zone us-east-1a --type t3.micro --image "
+        "debian-12-amd64-20260801-1200 --size 1GiB --volume-type gp2 --money 1 --dry-run",
+        "ec2 --region us-east-1 --type t3.micro --image debian-12-amd64-20260801-1200 --size "
+        "10GiB --money 1 --restores 3",
+    ),
+)
 def volumes(args: _VolumesArguments) -> int:
     """Measure volumes beside the machine's own disk, and snapshots.
 

@@ -43,6 +43,10 @@ class _WhereArguments:
     cloud,
     prints=Document("where", ".features.cloud.where:WhereToRun"),
     requests=Query(needs=("data", "compute")),
+    examples=(
+        "--data 200GB@us-east-1a --compute 10h@us-east-1a --compute 2h@eu-west-1",
+        "latest --data 200GB@us-east-1a --compute 10h@us-east-1a --per-hour 0.10@us-east-1a",
+    ),
 )
 def where(args: _WhereArguments) -> int:
     """Decide where a job runs best whose data are elsewhere.

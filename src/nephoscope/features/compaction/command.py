@@ -36,7 +36,12 @@ class _CompactArguments:
 
 @command(
     prints=Document("compaction", ".features.compaction.compact:Compaction"),
+    is_work=True,
     requests=Excluded("removes trials"),
+    examples=(
+        "--keep-raw 30d --dry-run",
+        "--keep-raw 30d --keep 365d",
+    ),
 )
 def compact(args: _CompactArguments) -> None:
     """Merge the trials of old runs into histograms; remove old days.

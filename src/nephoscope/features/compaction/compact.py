@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from nephoscope.core.counting import counted
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import Shape
 from nephoscope.features.compaction.reading import AGAINST, REPETITION
@@ -184,7 +185,7 @@ class _Work:
             self.skipped += listed.damaged
         runs = sorted(listed.runs, key=lambda run: (run.started_at_s, run.row.id))
         repeated = {run.row.labels.get(name) for run in runs for name in (REPETITION, AGAINST)}
-        for run in runs:
+        for run in counted(runs, "Compacting runs"):
             labels = run.row.labels
             is_chosen = self.watch is None or labels.get(WATCH, "") == self.watch
             # A run whose start is unknown would be in the file of a day on which it was not made.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 COMPACTION = Feature(
     "compaction",
     needs=("comparison",),
     commands=(".features.compaction.command:compact",),
+    topic=Topic.RESULTS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from nephoscope.core.counting import counted
 from nephoscope.core.errors import StoreError
 from nephoscope.features.compaction import question
 from nephoscope.features.compaction.summarise import stored_summary, summary_of
@@ -45,7 +46,7 @@ class StoredSummaries:
         repetitions = []
         # A folder counts more than a line: a kill, or a compaction since, may have left both.
         there = set()
-        for name in reversed(self.store.ids()):
+        for name in counted(self.store.ids()[::-1], "Reading runs"):
             run = StoredRun(self.store.runs_path / name)
             measured = self._of(run)
             if measured is not None or run.path.exists():

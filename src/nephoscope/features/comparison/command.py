@@ -63,7 +63,14 @@ class _CompareArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=COMPARISONS, requests=Elsewhere("compare"))
+@command(
+    prints=COMPARISONS,
+    requests=Elsewhere("compare"),
+    examples=(
+        "latest",
+        "before.txt after.txt --better lower",
+    ),
+)
 def compare(args: _CompareArguments) -> int:
     """Compare two runs, two targets of a run, or two files.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 COMPARISON = Feature(
     "comparison",
     needs=("machine",),
     commands=(".features.comparison.command:compare",),
+    topic=Topic.RESULTS,
 )

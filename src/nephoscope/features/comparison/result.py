@@ -305,6 +305,22 @@ def _without(factors: Factors, names: frozenset[str]) -> Factors:
     return {name: level for name, level in factors.items() if name not in names}
 
 
+def _differing(left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult]) -> str:
+    """Returns which setting of the same metric differs; '' where no metric is on both sides."""
+    for a in left.values():
+        for b in right.values():
+            if (a.benchmark, a.metric) == (b.benchmark, b.metric):
+                names = dict.fromkeys((*a.factors, *b.factors))
+                texts = [
+                    f"{name} {a.factors.get(name, 'unset')} and {b.factors.get(name, 'unset')}"
+                    for name in names
+                    if a.factors.get(name) != b.factors.get(name)
+                ]
+                if texts:
+                    return f"{a.benchmark} was measured with different settings: {texts[0]}."
+    return ""
+
+
 def _only_in_one(
     left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, MetricResult]
 ) -> list[str]:
@@ -312,6 +328,8 @@ def _only_in_one(
     single = [line for key, line in lines.items() if (key in left) != (key in right)]
     if not single:
         return []
+    if not left.keys() & right.keys() and (differing := _differing(left, right)):
+        return [differing]
     return [
         f"{len(single)} metrics exist on one side only and are excluded, such as {single[0].label}."
     ]

@@ -75,7 +75,15 @@ class _CostPricesArguments:
     as_json: bool = options.JSON
 
 
-@command(cost, prints=Document("prices", Prices), requests=Query())
+@command(
+    cost,
+    prints=Document("prices", Prices),
+    requests=Query(),
+    examples=(
+        "",
+        "--book prices.yaml",
+    ),
+)
 def prices(args: _CostPricesArguments) -> int:
     """List the prices of a price book, or take them from a bill."""
     from nephoscope.features.cost import focus, price_book, price_lists, section
@@ -119,7 +127,15 @@ class _CostWorkArguments:
     as_json: bool = options.JSON
 
 
-@command(cost, prints=Document("cost_of_work", ".features.cost.work:WorkCosts"), requests=Query())
+@command(
+    cost,
+    prints=Document("cost_of_work", ".features.cost.work:WorkCosts"),
+    requests=Query(),
+    examples=(
+        "options.yaml",
+        "options.yaml --book prices.yaml -o cost.html",
+    ),
+)
 def work(args: _CostWorkArguments) -> int:
     """Compare the cost of a unit of work of several options.
 
@@ -188,7 +204,15 @@ class _CostSavingArguments:
     as_json: bool = options.JSON
 
 
-@command(cost, prints=Document("saving", ".features.cost.saving:SavingAnalysis"), requests=Query())
+@command(
+    cost,
+    prints=Document("saving", ".features.cost.saving:SavingAnalysis"),
+    requests=Query(),
+    examples=(
+        "--mix fast=10%:1.5 --mix slow=90%:1 --machines 100 --price 0.34",
+        "--mix fast=4:1.5 --mix slow=6:1 --price 0.34 --fleets 1000",
+    ),
+)
 def saving(args: _CostSavingArguments) -> int:
     """Estimate the saving by selecting instances of a fast CPU model.
 

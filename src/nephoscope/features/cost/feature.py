@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 COST = Feature(
     "cost",
     needs=("census", "simulation"),
     commands=(".features.cost.command:cost",),
+    topic=Topic.DECIDE,
 )

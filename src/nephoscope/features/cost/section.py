@@ -182,13 +182,13 @@ def saving_section(analysis: SavingAnalysis) -> Section:
 def _saving_blocks(analysis: SavingAnalysis) -> Iterator[Block]:
     job, best = analysis.job, analysis.forms[-1]
     hours = best.break_even_h
-    pays = "never pays" if hours is None else f"pays from {hours.value:.4g} h on"
+    pays = "it never pays" if hours is None else f"break-even after {hours.value:.4g} h"
     selected = wording.joined(map(wording.clean, analysis.selected_models))
     bounds = "no interval" if best.saving.low is None else amount_interval(best.saving)
     yield Sentence(
-        f"Selecting {selected} saves {amount(best.saving.value, job.currency)} ({bounds}), "
-        f"{wording.percent(best.saving_ratio.value, 4)} of a job of "
-        f"{wording.plural(job.instances, 'instance')} for {job.hours:g} h, and {pays}."
+        f"Selecting {selected} saves {amount(best.saving.value, job.currency)} "
+        f"({wording.percent(best.saving_ratio.value, 3)}; {bounds}) on a job of "
+        f"{wording.plural(job.instances, 'instance')} for {job.hours:g} h; {pays}."
         if best.saving.value > 0
         else f"Selecting {selected} saves nothing of a job of "
         f"{wording.plural(job.instances, 'instance')} for {job.hours:g} h: accept every launch.",

@@ -42,7 +42,12 @@ class _CreditsArguments:
 
 
 @command(
-    prints=Document("burst_credits", ".features.credits.records:BurstCredits"), requests=Query()
+    prints=Document("burst_credits", ".features.credits.records:BurstCredits"),
+    requests=Query(),
+    examples=(
+        "rates.csv",
+        "rates.csv --unit bytes_per_s",
+    ),
 )
 def credits_(args: _CreditsArguments) -> int:
     """Find burst credits in rates over time: CPU, disk or network.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 CREDITS = Feature(
     "burst_credits",
@@ -11,4 +11,5 @@ CREDITS = Feature(
     findings=(".features.credits.findings:RULES",),
     sections=(ReportSection("burst_credits", ".features.credits.section:build", Region.ANSWER),),
     commands=(".features.credits.command:credits_",),
+    topic=Topic.CLOUD,
 )

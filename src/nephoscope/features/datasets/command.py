@@ -62,17 +62,19 @@ class _ExportArguments:
     store: Path | None = options.STORE
 
 
-@command()
+@command(
+    is_work=True,
+    examples=(
+        "latest --format parquet -o samples.parquet",
+        "latest --dataset vm-survey --license CC-BY-4.0 --creator 'A. Author'",
+    ),
+)
 def export(args: _ExportArguments) -> None:
     """Export samples as CSV, JSON lines, Parquet or recording.
 
     RUN is a run id, a unique prefix of one, or `latest`. With --dataset, writes a folder that can
     be published: samples, a table of the trials of each benchmark, runs and metrics, described in
     croissant.json and datapackage.json, with the SHA-256 digest of each file.
-
-    \b
-    nephoscope export latest --format parquet -o samples.parquet
-    nephoscope export latest --dataset vm-survey --license CC-BY-4.0 --creator 'A. Author'
     """
     from nephoscope.store import Store
     from nephoscope.store import export as exporting

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
-DATASETS = Feature("datasets", commands=(".features.datasets.command:export",))
+DATASETS = Feature("datasets", commands=(".features.datasets.command:export",), topic=Topic.RESULTS)

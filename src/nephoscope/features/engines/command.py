@@ -45,6 +45,10 @@ class _EngineCheckArguments:
     engine,
     prints=Document("engine_check", ".features.engines.conformance:EngineCheck"),
     requests=Excluded("writes a store"),
+    examples=(
+        "local",
+        "spark://node1:7077 --folder /shared/nephoscope",
+    ),
 )
 def check(args: _EngineCheckArguments) -> int:
     """Compare an engine's results with this process.

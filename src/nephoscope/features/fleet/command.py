@@ -58,7 +58,12 @@ class _FleetArguments:
 
 
 @command(
-    prints=Document("fleet", ".features.fleet.result:FleetCheck"), requests=Query(needs=("run",))
+    prints=Document("fleet", ".features.fleet.result:FleetCheck"),
+    requests=Query(needs=("run",)),
+    examples=(
+        "--target ssh:node1 --target ssh:node2 --target ssh:node3",
+        "--run latest --false-alarms 1%",
+    ),
 )
 def fleet(args: _FleetArguments) -> int:
     """Find the targets of a fleet that differ from the others.

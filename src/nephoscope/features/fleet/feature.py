@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 FLEET = Feature(
     "fleet",
@@ -12,4 +12,5 @@ FLEET = Feature(
     sections=(ReportSection("fleet", ".features.fleet.section:build", Region.ANSWER),),
     answer=".features.fleet.section:answer",
     commands=(".features.fleet.command:fleet",),
+    topic=Topic.CLOUD,
 )

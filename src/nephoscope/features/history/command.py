@@ -86,7 +86,14 @@ class _HistoryArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("history", ".features.history.records:History"), requests=Query())
+@command(
+    prints=Document("history", ".features.history.records:History"),
+    requests=Query(),
+    examples=(
+        "hash_bytes_per_s",
+        "hash_bytes_per_s --since 2026-11-01 --check",
+    ),
+)
 def history(args: _HistoryArguments) -> int:
     """Print a metric over time: change points, forecasts.
 

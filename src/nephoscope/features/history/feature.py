@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 HISTORY = Feature(
     "history",
     needs=("compaction", "comparison"),
     commands=(".features.history.command:history",),
+    topic=Topic.RESULTS,
 )

@@ -133,7 +133,9 @@ def _moment_of(series: SeriesHistory, run: str, at_s: float) -> str:
 def _item(series: SeriesHistory, change: ChangePoint) -> Item:
     first, last = moment(change.first_s), moment(change.last_s)
     between = f"At {first}" if first == last else f"Between {first} and {last}"
-    between += f", detected at {moment(change.detected_s)}"
+    later_s = change.detected_s - change.last_s
+    if later_s > 0:
+        between += f", noticed {units.format_duration(later_s)} later"
     if not series.has_times:
         between = f"After run {change.previous_run}, the last one before the change"
     if change.merged_runs > 1:

@@ -83,7 +83,14 @@ class _IsolateArguments:
     fresh: bool = options.FRESH
 
 
-@command(prints={"": RESULT, "--dry-run": PREVIEW}, requests=MEASURES)
+@command(
+    prints={"": RESULT, "--dry-run": PREVIEW},
+    requests=MEASURES,
+    examples=(
+        "cpu disk_read",
+        "all --quick --dry-run",
+    ),
+)
 def isolate(args: _IsolateArguments) -> int:
     """Measure how much a neighbour on the same host slows you.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 ISOLATION = Feature(
     "isolation",
@@ -15,4 +15,5 @@ ISOLATION = Feature(
     headline=".features.isolation.section:headline",
     answer=".features.isolation.section:answer",
     commands=(".features.isolation.command:isolate",),
+    topic=Topic.MEASURE,
 )

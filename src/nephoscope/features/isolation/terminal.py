@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -123,6 +122,4 @@ def _odd(isolation: Isolation) -> list[str]:
 
 
 def _wrapped(line: str, indent: str = "") -> str:
-    return textwrap.fill(
-        line, output.width(), initial_indent=indent, subsequent_indent=indent + "  " * bool(indent)
-    )
+    return output.wrapped(line, indent, indent + "  " * bool(indent))

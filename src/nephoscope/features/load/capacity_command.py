@@ -67,15 +67,19 @@ class _CapacityArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("capacity", ".features.load.records:CapacityResult"), requests=MEASURES)
+@command(
+    prints=Document("capacity", ".features.load.records:CapacityResult"),
+    requests=MEASURES,
+    examples=(
+        "http://127.0.0.1:8080/ --objective 'p99 < 20ms'",
+        "http://127.0.0.1:8080/ --objective 'p95 < 100ms' --budget 5min",
+    ),
+)
 def capacity(args: _CapacityArguments) -> int:
     """Find the highest rate at which a server meets an objective.
 
     Measures the rate of a closed loop, then searches below it: a few rates at a time, interleaved,
     where the trials so far tell most. Failed requests count as slower than the objective's limit.
-
-    \b
-    nephoscope capacity --objective 'p99 < 20ms' http://127.0.0.1:8080/
     """
     from nephoscope.core.reading import yamltext
     from nephoscope.features.load import capacity as search

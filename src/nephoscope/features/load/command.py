@@ -67,7 +67,15 @@ class _LoadArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=RESULT, requests=MEASURES)
+@command(
+    prints=RESULT,
+    requests=MEASURES,
+    examples=(
+        "http://127.0.0.1:8080/",
+        "http://127.0.0.1:8080/search -r 1000 -c 50 -d 1min",
+        "http://127.0.0.1:8080/ -r 1000 -c 50 --generators 2",
+    ),
+)
 def load(args: _LoadArguments) -> int:
     """Put an HTTP server under load; print rate and latency.
 
@@ -75,11 +83,6 @@ def load(args: _LoadArguments) -> int:
     the highest rate, and hides what users wait while the server stalls. With --rate, requests are
     due at set times (open loop), and latency counts from there. Several generators share rate and
     connections, and their histograms are added: percentiles are those of all requests.
-
-    \b
-    nephoscope load http://127.0.0.1:8080/
-    nephoscope load -r 1000 -c 50 -d 1min http://127.0.0.1:8080/search
-    nephoscope load -r 1000 -c 50 --generators 2 http://127.0.0.1:8080/
     """
     from nephoscope.core.reading import yamltext
     from nephoscope.features.load import terminal

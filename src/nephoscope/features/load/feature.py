@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 _RECORD = ".features.load.result:LoadAnalysis"
 
@@ -11,6 +11,7 @@ GENERATOR = Feature(
     record=_RECORD,
     answer=".features.load.section:answer",
     commands=(".features.load.command:load", ".features.load.capacity_command:capacity"),
+    topic=Topic.MEASURE,
 )
 LOAD = Feature(
     "load",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Sequence
 
 from nephoscope.cli.kit import output
@@ -36,13 +35,13 @@ def text(result: RunResult, url: str, head: str) -> str:
     ]
     counts = _counts(result)
     verdict = sentences.overload(counts) if counts else ""
-    blocks = [f"{url}\n{textwrap.fill(head, output.width())}"]
-    blocks.append(textwrap.fill(verdict, output.width()))
+    blocks = [f"{url}\n{output.wrapped(head, rest='')}"]
+    blocks.append(output.wrapped(verdict, rest=""))
     if rows:
         blocks.append(output.table(("", "MEDIAN", "INTERVAL", "N"), rows, right=(1, 2, 3)))
     if counts:
         conclusions = [sentences.became(counts), sentences.bounds(counts)]
-        blocks.append(textwrap.fill(" ".join(filter(None, conclusions)), output.width()))
+        blocks.append(output.wrapped(" ".join(filter(None, conclusions)), rest=""))
     blocks += accounts(result)
     blocks += [_notes(result, verdict), wording.run_line(result)]
     return "\n\n".join(block for block in blocks if block)
@@ -59,7 +58,7 @@ def accounts(result: RunResult) -> list[str]:
         rows = [tuple(map(str, row)) for row in listing.rows]
         blocks.append(output.table(heads, rows, right=right))
         sentence = " ".join((sentences.conservation(shared), sentences.starts(shared)))
-        blocks.append(textwrap.fill(sentence.strip(), output.width()))
+        blocks.append(output.wrapped(sentence.strip(), rest=""))
         blocks.append(_as_notes(sentences.limits(shared)))
     return [block for block in blocks if block]
 
@@ -83,6 +82,4 @@ def _notes(result: RunResult, lead: str) -> str:
 
 
 def _as_notes(notes: Sequence[str]) -> str:
-    return "\n".join(
-        textwrap.fill(f"! {note}", output.width(), subsequent_indent="  ") for note in notes
-    )
+    return "\n".join(output.wrapped(f"! {note}") for note in notes)

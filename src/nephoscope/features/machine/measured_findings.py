@@ -123,7 +123,7 @@ def scaling(case: TargetEvidence) -> Answers:
     yield Finding(
         "scaling",
         Severity.NOTICE,
-        f"{threads} threads of {name} do {text_of(efficiency)} of {threads} times the work of "
+        f"{threads} threads of {name} reach {text_of(efficiency)} of {threads} times the rate of "
         "one thread.",
         (*limit_lines(evidence), *why),
         "Plan capacity with the measured rate, not with the number of CPUs.",

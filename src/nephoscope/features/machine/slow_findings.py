@@ -26,8 +26,7 @@ _NEXT = {
         "Stop other programs on this machine, or include them in the measurement."
     ),
     SlowdownCause.UNEXPLAINED: (
-        "No counter shows the cause; clock frequency, burst credits, placement and "
-        "unreported steal time remain possible."
+        "Repeat in an hour; if it persists, check clock frequency, burst credits and placement."
     ),
 }
 
@@ -59,10 +58,17 @@ def slow_trials(case: TargetEvidence) -> Iterator[Finding]:
         yield Finding(
             "slow_trials",
             Severity.NOTICE if word is SlowdownCause.UNEXPLAINED else Severity.WARNING,
-            f"{worst.what}: {word.value}. {attributed.sentence}",
+            f"{worst.what}; {_cause(word, attributed)}",
             (*limit_lines(attributed.evidence, 10), *limit_lines(remaining, 4)),
             _NEXT[word],
         )
+
+
+def _cause(word: SlowdownCause, attributed: Attribution) -> str:
+    """Returns the end of the sentence, on the cause."""
+    if word is SlowdownCause.UNEXPLAINED:
+        return f"{attributed.sentence[0].lower()}{attributed.sentence[1:]}"
+    return f"cause: {word.value}. {attributed.sentence}"
 
 
 def _slow(case: TargetEvidence, line: MetricResult) -> _Slow | None:
@@ -77,20 +83,20 @@ def _slow(case: TargetEvidence, line: MetricResult) -> _Slow | None:
         bound = max(split[0])
         slow = [at for at, time in enumerate(times) if time > bound]
         quick = [at for at in range(len(times)) if at not in slow]
-        when = f"{len(slow)} of {len(times)} trials were"
+        when = f"in {len(slow)} of {len(times)} trials"
     elif len(times) >= _FEWEST:
         third = len(times) // 3
         ends = [list(range(third)), list(range(len(times) - third, len(times)))]
         ends.sort(key=lambda end: float(np.median([times[at] for at in end])))
         quick, slow = ends
-        when = f"the {'last' if slow[0] > quick[0] else 'first'} third of the trials was"
+        when = f"in the {'last' if slow[0] > quick[0] else 'first'} third of the trials"
     else:
         return None
     slowdown = _slowdown([times[at] for at in quick], [times[at] for at in slow])
     if slowdown.low is None or slowdown.value < _NOTABLE:
         return None
     interval = units.format_interval(slowdown.value, slowdown.low, slowdown.high, "")
-    what = f"{case.name_of(line)}: {when} {interval} times as slow as the others"
+    what = f"{case.name_of(line)}: {interval} times as slow {when}"
     readings = [case.trials.reading(line, number) for number in line.rounds]
     return _Slow(line, what, slowdown, [readings[i] for i in quick], [readings[i] for i in slow])
 

@@ -101,6 +101,10 @@ class _MarketArguments:
         "--list": Document("market_listing", ".features.market.records:MarketListing"),
     },
     requests=Query(),
+    examples=(
+        "--list",
+        "--work redis --memory 8GiB --top 10",
+    ),
 )
 def market(args: _MarketArguments) -> int:
     """Find the server type that does your work for the least money.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 MARKET = Feature(
     "market",
@@ -13,4 +13,5 @@ MARKET = Feature(
         ".features.market.prediction_command:predict",
         ".features.market.spread_command:spread",
     ),
+    topic=Topic.DECIDE,
 )

@@ -42,6 +42,10 @@ class _LaunchArguments:
 @command(
     prints=Document("launch_times", ".features.market.launch_records:ProviderLaunchTimes"),
     requests=Query(),
+    examples=(
+        "",
+        "--segment answer -o launches.html",
+    ),
 )
 def launches(args: _LaunchArguments) -> int:
     """Compare how long machines take to start, by provider.

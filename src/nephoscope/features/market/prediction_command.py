@@ -40,6 +40,10 @@ class _PredictArguments:
 @command(
     prints=Document("type_prediction", ".features.market.prediction_records:TypePrediction"),
     requests=Query(),
+    examples=(
+        "--work redis",
+        "--work redis --provider alpha --top 5",
+    ),
 )
 def predict(args: _PredictArguments) -> int:
     """Predict a work on server types that nobody measured.

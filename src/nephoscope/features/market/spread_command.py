@@ -24,7 +24,12 @@ class _SpreadArguments:
 
 
 @command(
-    prints=Document("cpu_spread", ".features.market.spread_records:CpuSpread"), requests=Query()
+    prints=Document("cpu_spread", ".features.market.spread_records:CpuSpread"),
+    requests=Query(),
+    examples=(
+        "",
+        "--metric geekbench-single",
+    ),
 )
 def spread(args: _SpreadArguments) -> int:
     """Show how much machines with one CPU model differ.

@@ -71,6 +71,10 @@ class _NetworkSeriesArguments:
     network,
     prints=Document("network_path", ".features.network.series:PathAnalysis"),
     requests=Query(),
+    examples=(
+        "delays.csv",
+        "delays.csv --codec g729a --buffer 40ms",
+    ),
 )
 def series(args: _NetworkSeriesArguments) -> int:
     """Analyse a series of delays or rates.
@@ -121,6 +125,10 @@ class _NetworkVoiceArguments:
     network,
     prints=Document("voice_quality", ".features.network.voice:VoiceQuality"),
     requests=Query(),
+    examples=(
+        "--delay 150ms --loss 2%",
+        "--delay 150ms --jitter 20ms --codec g729a",
+    ),
 )
 def voice(args: _NetworkVoiceArguments) -> int:
     """Rate calls (VoIP) by the E-model of ITU-T G.107."""
@@ -147,7 +155,15 @@ class _NetworkLossArguments:
     as_json: bool = options.JSON
 
 
-@command(network, prints=Document("packet_loss", ".features.network.loss:Loss"), requests=Query())
+@command(
+    network,
+    prints=Document("packet_loss", ".features.network.loss:Loss"),
+    requests=Query(),
+    examples=(
+        "--sent 1000 --lost 3",
+        "--outcomes 00=980,01=5,10=5,11=10 --slot 5ms",
+    ),
+)
 def loss(args: _NetworkLossArguments) -> int:
     """Estimate the loss ratio and loss episodes.
 
@@ -209,6 +225,10 @@ class _NetworkTcpArguments:
     network,
     prints=Document("tcp_figures", ".features.network.transport:TcpFigures"),
     requests=Query(),
+    examples=(
+        "--base-rtt 5ms --window 64KiB",
+        "--sent 100MB --retransmitted 2MB --base-rtt 25ms --loaded-rtt 32ms",
+    ),
 )
 def tcp(args: _NetworkTcpArguments) -> int:
     """Compute the TCP figures of RFC 6349.
@@ -254,6 +274,10 @@ class _NetworkLinkArguments:
     network,
     prints=Document("link_technology", ".features.network.bandwidth:LinkTechnology"),
     requests=Query(),
+    examples=(
+        "941Mbit/s",
+        "88Mbit/s --protocol udp",
+    ),
 )
 def link(args: _NetworkLinkArguments) -> int:
     """Infer link technology or shaper from a goodput.
@@ -288,6 +312,10 @@ class _NetworkGroupsArguments:
     network,
     prints=Document("network_groups", ".features.network.groups:NetworkGroups"),
     requests=Query(),
+    examples=(
+        "types.csv",
+        "types.csv --margin 5% -o types.html",
+    ),
 )
 def groups(args: _NetworkGroupsArguments) -> int:
     """Group instance types whose networks cannot be told apart.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 NETWORK = Feature(
     "network",
@@ -12,4 +12,5 @@ NETWORK = Feature(
     findings=(".features.network.findings:RULES",),
     sections=(ReportSection("network", ".features.network.section:build", Region.DETAIL),),
     commands=(".features.network.command:network",),
+    topic=Topic.MEASURE,
 )

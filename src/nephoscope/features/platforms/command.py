@@ -67,6 +67,10 @@ class _PlatformsArguments:
 @command(
     prints=Document("platforms", ".features.platforms.records:PlatformReport"),
     requests=Excluded("creates labs and measures them"),
+    examples=(
+        "--no-density",
+        "--platform container --platform qemu -o platforms.html",
+    ),
 )
 def platforms(args: _PlatformsArguments) -> int:
     """Measure boot time, memory and density of platforms.
@@ -74,9 +78,6 @@ def platforms(args: _PlatformsArguments) -> int:
     Boots bare hosts, containers, User-Mode Linux and QEMU on this machine in random order, then
     adds guests until the p99 of one guest's requests doubles. Needs root. Removes everything that
     it creates, even if it is killed.
-
-    \b
-    nephoscope platforms --platform container --platform qemu -o platforms.html
     """
     from nephoscope.core.tasks import run_until_signal
     from nephoscope.features.platforms.measure import PlatformMeasurement, PlatformSettings

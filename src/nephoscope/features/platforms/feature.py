@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 SYSTEM_CALLS = Feature(
     "system_call_overhead",
@@ -20,4 +20,5 @@ BOOTS = Feature(
     applies=lambda data: "host.boot" in data.benchmarks,
     sections=(ReportSection("boots", ".features.platforms.boots_section:build", Region.ANSWER),),
     commands=(".features.platforms.command:platforms",),
+    topic=Topic.MEASURE,
 )

@@ -1,4 +1,4 @@
-"""`nephoscope tariff`: bills by size and throughput beside the flat tariff."""
+"""`nephoscope cost tariff`: bills by size and throughput beside the flat tariff."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ class _TariffArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("tariff", ".features.pricing.tariff:TariffAnalysis"), requests=Query())
+@command(
+    prints=Document("tariff", ".features.pricing.tariff:TariffAnalysis"),
+    requests=Query(),
+    examples=(
+        "tariff.yaml",
+        "tariff.yaml -o tariff.html",
+    ),
+)
 def tariff(args: _TariffArguments) -> int:
     """Price transfers by throughput, beside a flat tariff.
 

@@ -7,5 +7,7 @@ from nephoscope.results.feature import Feature
 PRICING = Feature(
     "pricing",
     needs=("cost",),
-    commands=(".features.pricing.command:tariff", ".features.pricing.utility_command:utility"),
+    subcommands={
+        "cost": (".features.pricing.command:tariff", ".features.pricing.utility_command:utility")
+    },
 )

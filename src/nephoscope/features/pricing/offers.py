@@ -1,4 +1,4 @@
-"""The file of `nephoscope utility`: parameters of service, offers, budget, price functions."""
+"""The file of `nephoscope cost utility`: parameters of service, offers, budget, price functions."""
 
 from __future__ import annotations
 

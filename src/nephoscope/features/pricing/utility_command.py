@@ -1,4 +1,4 @@
-"""`nephoscope utility`: which offer is best, and how sure is that?"""
+"""`nephoscope cost utility`: which offer is best, and how sure is that?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ class _UtilityArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("utility", ".features.pricing.utility:UtilityAnalysis"), requests=Query())
+@command(
+    prints=Document("utility", ".features.pricing.utility:UtilityAnalysis"),
+    requests=Query(),
+    examples=(
+        "offers.yaml",
+        "offers.yaml -o offers.html",
+    ),
+)
 def utility(args: _UtilityArguments) -> int:
     """Choose among offers by their utility, with uncertainty.
 

@@ -85,7 +85,14 @@ class _RankArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("ranking", ".features.rank.records:Ranking"), requests=Query())
+@command(
+    prints=Document("ranking", ".features.rank.records:Ranking"),
+    requests=Query(),
+    examples=(
+        "latest",
+        "values.csv --top 10 --all",
+    ),
+)
 def rank(args: _RankArguments) -> int:
     """Rank alternatives by metric, overall and by application.
 

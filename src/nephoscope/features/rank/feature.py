@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 RANKING = Feature(
     "ranking",
@@ -12,4 +12,4 @@ RANKING = Feature(
     applies=lambda data: "platform" in data.factors,
     sections=(ReportSection("ranking", ".features.rank.section:build", Region.ANSWER),),
 )
-RANK = Feature("rank", commands=(".features.rank.command:rank",))
+RANK = Feature("rank", commands=(".features.rank.command:rank",), topic=Topic.RESULTS)

@@ -29,7 +29,14 @@ class _SchedulerArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=RESULT, requests=MEASURES)
+@command(
+    prints=RESULT,
+    requests=MEASURES,
+    examples=(
+        "",
+        "--duration 60s",
+    ),
+)
 def scheduler(args: _SchedulerArguments) -> int:
     """Infer the hypervisor's CPU scheduling policy (takes 9 s).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 SCHEDULER = Feature(
     "scheduler",
@@ -11,4 +11,5 @@ SCHEDULER = Feature(
     applies=lambda data: "cpu.gaps" in data.benchmarks,
     sections=(ReportSection("scheduling", ".features.scheduler.section:build", Region.DETAIL),),
     commands=(".features.scheduler.command:scheduler",),
+    topic=Topic.MEASURE,
 )

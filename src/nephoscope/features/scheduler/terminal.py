@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 from nephoscope.cli.kit import output
@@ -50,4 +49,4 @@ def _shares(obtained: Iterable[Obtained]) -> str:
 
 
 def _filled(sentence: str) -> str:
-    return textwrap.fill(sentence, output.width(), initial_indent="  ", subsequent_indent="    ")
+    return output.wrapped(sentence, "  ", "    ")

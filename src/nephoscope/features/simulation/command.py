@@ -84,6 +84,10 @@ class _SimulateGeoArguments:
     simulate,
     prints={"": RESULT, "no SCENARIO": Document("scenarios", Scenarios)},
     requests=Excluded("stores a run; its stored runs have the document `result`"),
+    examples=(
+        "",
+        "facebook-1 --replications 20 --seed 7",
+    ),
 )
 @_with_scenario
 def geo(args: _SimulateGeoArguments) -> int:
@@ -107,6 +111,10 @@ def geo(args: _SimulateGeoArguments) -> int:
     simulate,
     prints={"": RESULT, "no SCENARIO": Document("scenarios", Scenarios)},
     requests=Excluded("stores a run; its stored runs have the document `result`"),
+    examples=(
+        "",
+        "linux-reservation-30-40",
+    ),
 )
 @_with_scenario
 def scheduler(args: SimulationArguments) -> int:
@@ -120,6 +128,10 @@ def scheduler(args: SimulationArguments) -> int:
     simulate,
     prints={"": RESULT, "no SCENARIO": Document("scenarios", Scenarios)},
     requests=Excluded("stores a run; its stored runs have the document `result`"),
+    examples=(
+        "",
+        "zhuang-2012 --set hours=24",
+    ),
 )
 @_with_scenario
 def selection(args: SimulationArguments) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature, Region, ReportSection
+from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 SIMULATION = Feature(
     "simulation",
@@ -21,4 +21,5 @@ SIMULATION = Feature(
     ),
     answer=".features.simulation.placement_section:answer",
     commands=(".features.simulation.command:simulate",),
+    topic=Topic.EMULATE,
 )

@@ -22,7 +22,11 @@ class _SizeArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("size", ".features.sizing.records:SizeAnalysis"), requests=Query())
+@command(
+    prints=Document("size", ".features.sizing.records:SizeAnalysis"),
+    requests=Query(),
+    examples=("app.yaml", "app.yaml -o size.html"),
+)
 def size(args: _SizeArguments) -> int:
     """Find the cheapest deployment that keeps an objective of response time.
 

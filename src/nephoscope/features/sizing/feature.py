@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 SIZING = Feature(
     "sizing",
+    topic=Topic.DECIDE,
     needs=("census", "cost", "load", "market", "simulation", "sla"),
     commands=(".features.sizing.command:size",),
 )

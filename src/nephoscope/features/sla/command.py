@@ -50,7 +50,15 @@ class _SlaContractsArguments:
     as_json: bool = options.JSON
 
 
-@command(sla, prints=Document("contracts", ".features.sla.listing:ContractList"), requests=Query())
+@command(
+    sla,
+    prints=Document("contracts", ".features.sla.listing:ContractList"),
+    requests=Query(),
+    examples=(
+        "",
+        "ec2-region",
+    ),
+)
 def contracts(args: _SlaContractsArguments) -> int:
     """List the built-in contracts, or print one as a file."""
     from nephoscope.features.sla import files
@@ -100,7 +108,15 @@ class _SlaVerdictArguments:
     as_json: bool = options.JSON
 
 
-@command(sla, prints=Document("sla_verdict", ".features.sla.result:SlaVerdict"), requests=Query())
+@command(
+    sla,
+    prints=Document("sla_verdict", ".features.sla.result:SlaVerdict"),
+    requests=Query(),
+    examples=(
+        "ec2-region events.csv",
+        "ec2-region events.csv --bill 1234.56 --loss-per-hour 900",
+    ),
+)
 def verdict(args: _SlaVerdictArguments) -> int:
     """Judge events by a contract: verdict, error budget, credit.
 
@@ -163,6 +179,10 @@ class _SlaEvidenceArguments:
     sla,
     prints=Document("evidence", ".features.sla.evidence:Evidence"),
     requests=Excluded("writes a bundle"),
+    examples=(
+        "ec2-region events.csv -o june.zip",
+        "ec2-region events.csv --bill 1234.56 -o june.zip",
+    ),
 )
 def evidence(args: _SlaEvidenceArguments) -> int:
     """Write events, terms and verdict as a verifiable bundle.
@@ -201,7 +221,13 @@ class _SlaVerifyArguments:
 
 
 @command(
-    sla, prints=Document("evidence_check", ".features.sla.evidence:EvidenceCheck"), requests=Query()
+    sla,
+    prints=Document("evidence_check", ".features.sla.evidence:EvidenceCheck"),
+    requests=Query(),
+    examples=(
+        "june.zip",
+        "june.zip --json",
+    ),
 )
 def verify(args: _SlaVerifyArguments) -> int:
     """Verify the digests and the verdict of a bundle.
@@ -241,7 +267,13 @@ class _SlaExportArguments:
     slo: str | None = SLO
 
 
-@command(sla)
+@command(
+    sla,
+    examples=(
+        "ec2-region --format openslo",
+        "ec2-region --format prometheus",
+    ),
+)
 def export(args: _SlaExportArguments) -> int:
     """Print a contract as OpenSLO or as rules for Prometheus."""
     import yaml

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 SLA = Feature(
     "sla",
     commands=(".features.sla.command:sla",),
+    topic=Topic.DECIDE,
 )

@@ -67,6 +67,10 @@ class ServiceWatchArguments:
 @command(
     prints=Document("watch", ".features.sla.watch:WatchResult"),
     requests=Excluded("measures services"),
+    examples=(
+        "web=https://shop.example/ -o events.csv --interval 60s",
+        "web=https://shop.example/ -o events.csv --from local --from us=ssh:probe@10.8.0.4",
+    ),
 )
 def watch(args: ServiceWatchArguments) -> int:
     """Probe services on a fixed schedule and keep every event.

@@ -32,7 +32,14 @@ class _WhatIfArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("composition", ".features.sla.what_if:Composition"), requests=Query())
+@command(
+    prints=Document("composition", ".features.sla.what_if:Composition"),
+    requests=Query(),
+    examples=(
+        "'series(99.9%, parallel(99.5%, 99.5%))'",
+        "'of(2, 99.9%, 99.9%, 99.5%)'",
+    ),
+)
 def what_if(args: _WhatIfArguments) -> int:
     """Compute the availability of a composed system.
 
@@ -79,7 +86,14 @@ class _BudgetArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("error_budget", ".features.sla.what_if:BudgetPlan"), requests=Query())
+@command(
+    prints=Document("error_budget", ".features.sla.what_if:BudgetPlan"),
+    requests=Query(),
+    examples=(
+        "99.9%",
+        "99.9% --window 30d --burn-rate 14.4",
+    ),
+)
 def budget(args: _BudgetArguments) -> int:
     """Compute the error budget of an objective such as 99.9%."""
     from nephoscope.features.sla.terms import exact_share
@@ -119,7 +133,14 @@ class _PromiseArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("promises", ".features.sla.what_if:Promises"), requests=Query())
+@command(
+    prints=Document("promises", ".features.sla.what_if:Promises"),
+    requests=Query(),
+    examples=(
+        "ec2-region events.csv",
+        "ec2-region events.csv --bill 1000",
+    ),
+)
 def promise(args: _PromiseArguments) -> int:
     """Find the objective that a service could have promised.
 
@@ -192,7 +213,14 @@ class _ClientTimeArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("client_time", ".features.sla.client_time:ClientTime"), requests=Query())
+@command(
+    prints=Document("client_time", ".features.sla.client_time:ClientTime"),
+    requests=Query(),
+    examples=(
+        "--drop 10%",
+        "--drop 2% --rtt 40ms --size 320KB --server-time 25ms",
+    ),
+)
 def client_time(args: _ClientTimeArguments) -> int:
     """Estimate clients' response time from server counters.
 

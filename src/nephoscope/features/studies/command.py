@@ -59,7 +59,15 @@ class _StudyListArguments:
     as_json: bool = options.JSON
 
 
-@command(study, prints=Document("studies", Studies), requests=Query())
+@command(
+    study,
+    prints=Document("studies", Studies),
+    requests=Query(),
+    examples=(
+        "",
+        "--json",
+    ),
+)
 def list_(args: _StudyListArguments) -> None:
     """List the studies: parts, published numbers, last run."""
     from nephoscope.features.studies import catalogue
@@ -83,7 +91,13 @@ class _StudyShowArguments:
 
 
 @command(
-    study, prints=Document("study", ".features.studies.documents:StudyDocument"), requests=Query()
+    study,
+    prints=Document("study", ".features.studies.documents:StudyDocument"),
+    requests=Query(),
+    examples=(
+        "zhuang-2012",
+        "delgado-2010",
+    ),
 )
 def show(args: _StudyShowArguments) -> None:
     """Print the published results of NAME beside those measured here."""
@@ -127,6 +141,10 @@ class _StudyRunArguments:
         "--provider": Document("study_census", ".features.cloud.study_records:StudyCensusResult"),
     },
     requests=MEASURES,
+    examples=(
+        "zhuang-2012",
+        "delgado-2010 --part isolation --dry-run",
+    ),
 )
 def run(args: _StudyRunArguments) -> int:
     """Repeat the experiments of NAME and compare the results.

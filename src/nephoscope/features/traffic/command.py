@@ -1,4 +1,4 @@
-"""`nephoscope traffic`: bursts of a capture or a run, and what they cost a mobile radio."""
+"""`nephoscope network traffic`: bursts of a capture or a run, and what they cost a mobile radio."""
 
 from __future__ import annotations
 
@@ -37,7 +37,14 @@ class _TrafficArguments:
     as_json: bool = options.JSON
 
 
-@command(prints=Document("traffic", ".features.traffic.result:TrafficAnalysis"), requests=Query())
+@command(
+    prints=Document("traffic", ".features.traffic.result:TrafficAnalysis"),
+    requests=Query(),
+    examples=(
+        "capture.pcap --radio lte",
+        "capture.pcap --playback",
+    ),
+)
 def traffic(args: _TrafficArguments) -> int:
     """Analyse bursts of traffic and the energy of a mobile radio.
 
@@ -46,7 +53,9 @@ def traffic(args: _TrafficArguments) -> int:
     from nephoscope.features.traffic import captures, energy, result, section
 
     if (args.file is None) == (args.name is None):
-        raise UsageError("`traffic` needs a capture or a stored run.", "Use FILE or --run RUN.")
+        raise UsageError(
+            "`network traffic` needs a capture or a stored run.", "Use FILE or --run RUN."
+        )
     if args.to is not None and args.file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
     radios = [energy.radio_of(name, args.values) for name in args.names or _RADIOS]

@@ -6,5 +6,5 @@ from nephoscope.results.feature import Feature
 
 TRAFFIC = Feature(
     "traffic",
-    commands=(".features.traffic.command:traffic",),
+    subcommands={"network": (".features.traffic.command:traffic",)},
 )

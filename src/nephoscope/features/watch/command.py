@@ -32,6 +32,10 @@ if TYPE_CHECKING:
         "--list": Document("watches", ".features.watch.records:WatchList"),
     },
     requests=Query(fixed=("--list",), has_parameters=False),
+    examples=(
+        "plan.yaml --every 5min",
+        "--list",
+    ),
 )
 def watch(args: WatchArguments) -> int:
     """Repeat an experiment plan on a schedule.

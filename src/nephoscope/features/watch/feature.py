@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from nephoscope.results.feature import Feature
+from nephoscope.results.feature import Feature, Topic
 
 WATCH = Feature(
     "watch",
     needs=("compaction",),
     commands=(".features.watch.command:watch",),
+    topic=Topic.MEASURE,
 )

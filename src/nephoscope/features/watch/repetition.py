@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from nephoscope.core.model import Estimate, LineKey, RunResult, Severity, Shape, factors_key
+from nephoscope.core.naming import plural
 from nephoscope.measure import plans, runs
 from nephoscope.measure.runs import Observer
 from nephoscope.results import analyse_run
@@ -125,8 +126,8 @@ def _verdict(result: RunResult) -> str:
         more = f" (and {len(warnings) - 1} more warnings)" if len(warnings) > 1 else ""
         return f"{warnings[0]}{more}"
     wide = len(result.run.not_converged)
-    precision = "all as precise as wanted" if not wide else f"{wide} wider than wanted"
-    return f"{len(result.metrics)} metrics, {precision}, no warnings"
+    precision = f"{wide} imprecise" if wide else "all precise enough"
+    return f"{plural(len(result.metrics), 'metric')}, {precision}"
 
 
 def close_interrupted(store: Store, run_id: str, watch: str, not_before: str) -> StoredRun | None:

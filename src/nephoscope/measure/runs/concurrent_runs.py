@@ -109,8 +109,7 @@ class ConcurrentRuns:
         if not shared:
             return []
         return [
-            f"Run {run} (process {pid}) measures {shared} at the same time: each run's load "
-            "disturbs the other's results."
+            f"Another run is active on {shared} ({run}, process {pid}): the results of both suffer."
         ]
 
 

@@ -65,7 +65,7 @@ class LabEnvironment(Environment):
         # Ours from before a kill: its hosts may be half made and their conditions are unknown.
         is_own = self._run.manifest.lab_made == name
         if existing is not None and is_own:
-            self._say(f"Lab {name} was left by a run that was ended; it is made anew.")
+            self._say(f"Lab {name} is left over from a run that was ended; it is created again.")
             await LABS.remove(name)
         elif existing is not None:
             self._lab = self._checked_existing(existing)

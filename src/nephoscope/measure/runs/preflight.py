@@ -95,6 +95,6 @@ def _load() -> list[str]:
     if load <= cpus / 2:
         return []
     return [
-        f"Other work runs on this machine (load {load:.1f} on {cpus} CPUs): what it delivers now "
-        "is less than what it has."
+        f"This machine is busy (load {load:.1f} on {cpus} CPUs): results will be lower and more "
+        "scattered."
     ]

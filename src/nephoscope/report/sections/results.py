@@ -43,9 +43,9 @@ def build(result: RunResult) -> Section | None:
     levels = sorted({metric.estimate.confidence for metric in result.metrics})
     level = wording.joined(map(wording.percent, levels))
     how_to_read = (
-        f"Median of n trials with its {level} confidence interval. Consistency is the "
-        "robust coefficient of variation between trials (1.4826 MAD / median): steady below 2 %, "
-        "variable to 10 %, erratic above, with a question mark where its interval holds another."
+        f"Median of n trials with its {level} confidence interval. CV is the "
+        "robust coefficient of variation between trials (1.4826 MAD / median); ▲ marks one that "
+        "is above 10 % with its whole interval."
     )
     blocks: list[Block] = [Sentence(how_to_read), Sentence(_DRAWINGS, roomy=True)]
     ordered = selection.natural_order(headline)
@@ -92,7 +92,7 @@ def _table(
         tree.metrics,
         label("metric", name),
         *estimate("value", lambda metric: metric.estimate, widths=(8, 12, 3.5)),
-        text("consistency", lambda row: wording.consistency_text(row.consistency), width=11),
+        text("CV", lambda row: wording.consistency_text(row.consistency), width=11),
         text(
             "trials in order",
             lambda row: Strip(row.trial_values if len(row.trial_values) > 1 else ()),

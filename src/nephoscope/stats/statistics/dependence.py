@@ -235,6 +235,8 @@ def effective_n(n: int, weights: Array) -> float:
     return max(1.0, n / float(weights @ mean_inflation(n)))
 
 
+STATED_N = 20
+"""Number of values below which dependence is not stated of an interval that allows for it."""
 DEPENDENT = "Consecutive repetitions depend on each other"
 LOWER_BOUND = "The interval is a lower bound:"
 """How the sentences begin on dependence that an interval allows for, and on one that it cannot."""
@@ -274,10 +276,13 @@ def sentence(values: Numbers, weights: Array, coverage: float = 1.0, *, series: 
     if rho < STATED_FROM or not is_dependent(values, 0.05 / series):
         return ""
     text = (
-        f"{DEPENDENT} (autocorrelation about {rho:.1f}): {n} of them "
-        f"are worth about {effective_n(n, weights):.0f}, and the interval is widened for it."
+        f"{DEPENDENT} (autocorrelation about {rho:.1f}): {n} of them count as "
+        f"{effective_n(n, weights):.0f}, for which the interval allows."
     )
-    if rho >= LOWER_BOUND_FROM or coverage < 0.9:
+    is_lower_bound = rho >= LOWER_BOUND_FROM or coverage < 0.9
+    if n < STATED_N and not is_lower_bound:
+        return ""
+    if is_lower_bound:
         text += (
             f" {LOWER_BOUND} {n} repetitions cannot show how far values drift that depend so "
             "strongly on each other."

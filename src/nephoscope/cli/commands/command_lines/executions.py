@@ -16,6 +16,7 @@ from nephoscope.cli.kit import output
 from nephoscope.cli.kit.measuring import NOTHING_VALID
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialStatus
+from nephoscope.core.naming import failure_text
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
@@ -75,7 +76,11 @@ def report_failures(lines: Sequence[CommandLine], of_label: Mapping[str, Executi
             reason = own.failed_trials[0] if own and own.failed_trials else "it was not measured."
             # The trial of a duet is of both commands, and its reason names the one that failed.
             is_named = any(f": {label}: " in reason for label in of_label)
-            sentences.append(reason if is_named else f"{line.label}: {reason}")
+            if output.was_printed(reason):
+                sentences.append(f"{line.label}: no result, for the reason above.")
+            else:
+                text = failure_text(reason)
+                sentences.append(text if is_named else f"{line.label}: {text}")
     for sentence in dict.fromkeys(sentences):
         output.warn(sentence)
     return NOTHING_VALID if sentences else 0

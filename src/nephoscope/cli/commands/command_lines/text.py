@@ -11,6 +11,7 @@ from nephoscope.cli.commands.command_lines.plan import LABEL, CommandLine
 from nephoscope.cli.kit import output
 from nephoscope.core import units
 from nephoscope.core.model import Estimate, MetricResult, RunResult
+from nephoscope.core.naming import failure_text
 from nephoscope.features.duet.result import Duets
 from nephoscope.features.experiments.records import Against, Experiment
 from nephoscope.report import wording
@@ -63,8 +64,9 @@ def text(
 
 def _block(line: CommandLine, metrics: Mapping[str, MetricResult], executions: Executions) -> str:
     if WALL not in metrics:
-        reason = executions.failed_trials[0] if executions.failed_trials else "it was not measured"
-        return f"{line.label}\n{output.wrapped(f'! No result: {reason}.'.replace('..', '.'))}"
+        reason = executions.failed_trials[0] if executions.failed_trials else "it was not measured."
+        first, stop, _ = failure_text(reason).partition(". ")
+        return f"{line.label}\n{output.wrapped(f'! No result: {first}{stop.strip()}')}"
     start = metrics.get(SHELL)
     rows = [("median", _time(metrics[WALL], start))]
     if "wall_mean_ns" in metrics:

@@ -6,6 +6,7 @@ A file holds the kind's keys in a plan, its form for `--target`, what it states 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -40,6 +41,9 @@ KINDS: dict[str, type[TargetRecord]] = {
 
 DEFAULT = "local"
 
+_ADDRESS = re.compile(r"(?:[\w.-]+@)?[\w-]+(?:\.[\w-]+)+(?::\d+)?|[\w.-]+@[\w.-]+(?::\d+)?")
+"""An address without the kind of its target."""
+
 
 def parse(text: str) -> TargetRecord:
     """Returns the record that `--target` names; its name is the host's. Raises UsageError."""
@@ -49,7 +53,9 @@ def parse(text: str) -> TargetRecord:
         if record is not None:
             return record
     forms = [record.form for record in KINDS.values()]
-    raise UsageError(f"'{text}' is no target.", f"Write {', '.join(forms[:-1])} or {forms[-1]}.")
+    every = f"Write {', '.join(forms[:-1])} or {forms[-1]}."
+    hint = f"Write ssh:{text} for a host by ssh." if _ADDRESS.fullmatch(text) else every
+    raise UsageError(f"'{text}' is no target.", hint)
 
 
 def read(values: Any) -> TargetRecord:
