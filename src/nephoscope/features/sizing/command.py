@@ -28,7 +28,7 @@ class _SizeArguments:
     examples=("app.yaml", "app.yaml -o size.html"),
 )
 def size(args: _SizeArguments) -> int:
-    """Find the cheapest deployment that keeps an objective of response time.
+    """Find the cheapest deployment that keeps a response-time objective.
 
     FILE is a YAML file with demand, objective, users, regions and server types;
     docs/how-to/size-a-deployment.md describes it. Exits with 5 where the data are too thin to
