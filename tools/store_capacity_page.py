@@ -120,8 +120,9 @@ def one_machine(result: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         f"Rows beyond {_power(largest)} samples are extrapolated. A cost that lies outside its "
-        "prediction is extrapolated in proportion to the store that was measured, and its interval "
-        f"includes the fit. Several CPUs are counted at {100 * share:.0f} %, the CPU time of one "
+        "prediction, or whose exponent is certainly below 1 because fixed costs weigh in small "
+        "stores, is extrapolated in proportion to the largest store, and its interval includes the "
+        f"fit. Several CPUs are counted at {100 * share:.0f} %, the CPU time of one "
         "process over that of two. One machine is enough while"
     )
     yield ""
@@ -212,6 +213,9 @@ def objects(result: Mapping[str, Any]) -> Iterator[str]:
         "copy of the same runs on local disk to the last bit. A run is two objects, and the index "
         "17; what a machine has read once is in its mirror."
     )
+    for remark in result.get("remarks", ()):
+        yield ""
+        yield remark
 
 
 def money(result: Mapping[str, Any]) -> Iterator[str]:
@@ -274,11 +278,12 @@ def _memory(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _at(result: Mapping[str, Any], name: str, samples: int) -> Sequence[float]:
-    """Returns a cost with its interval; in proportion to the check where that is outside it."""
+    """Returns a cost with its interval; in proportion to the check where that is outside it, or
+    where the fit grows more slowly than the samples: fixed costs do that, and do not last."""
     fit = result["fits"][name]
     value, low, high = fit["per_1e9"] if samples == 10**9 else fit["predicted"][f"{samples:.0e}"]
     check = fit.get("check")
-    if check is not None and not check["is_inside"]:
+    if check is not None and (not check["is_inside"] or fit["exponent"][2] < 1):
         value = check["measured"] * samples / check["samples"]
         low, high = min(low, value), max(high, value)
     return value, low, high
