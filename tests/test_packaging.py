@@ -69,7 +69,7 @@ def test_the_wheel_carries_the_other_programs(wheel: Path, tmp_path: Path, progr
 
 
 @pytest.mark.parametrize(
-    ("words", "answer"), [(["list"], "cpu.gaps"), (["study", "list"], "delgado-2010")]
+    ("words", "answer"), [(["list", "cpu"], "cpu.gaps"), (["study", "list"], "delgado-2010")]
 )
 def test_the_wheel_runs_where_it_is_unpacked(
     wheel: Path, tmp_path: Path, words: list[str], answer: str

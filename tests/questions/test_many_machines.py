@@ -88,7 +88,7 @@ def test_how_fast_is_the_next_instance(ask: Asking) -> None:
     # 0.75 of 1.4 and 0.25 of 1.
     answer.says(r"pi +1\.300 +\[1\.2\d, 1\.3\d\] +80")
     ask("nephoscope cost saving --import counts.csv --price 0.34 --hours 24").says(
-        r"Selecting E5645 saves 0\.\d+ USD \(\[[^]]*\]\)"
+        r"Selecting E5645 saves 0\.\d+ USD \([\d.]+ %; \[[^]]*\]\)"
     )
 
 

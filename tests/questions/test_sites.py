@@ -90,7 +90,7 @@ def test_when_does_relaunching_pay(ask: Asking) -> None:
         "nephoscope cost saving --mix fast=30:1.5 --mix slow=60:1 --price 0.30 --hours 100000"
     )
     # For ever: all at 1.5 instead of the mean of 1/3 and 2/3, (1.5 - 7/6) / 1.5.
-    found = answer.says(r"Selecting fast saves [\d,.]+ USD \(\[[^]]*\]\), ([\d.]+) % of a job")
+    found = answer.says(r"Selecting fast saves [\d,.]+ USD \(([\d.]+) %; \[[^]]*\]\) on a job")
     assert abs(float(found[1]) - 22.2) < 0.2
     answer.says(r"break-even after [\d.]+ h")
 

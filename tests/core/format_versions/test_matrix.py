@@ -209,7 +209,7 @@ def test_runs_of_other_versions_at_the_same_time_are_named(
 ) -> None:
     own = {"run": "other", "pid": 1, "machines": ["m"]}
     for versions in ({}, {"version": 1}):
-        assert "Run other (process 1) measures m" in announced(**own, **versions)
+        assert "Another run is active on m (other, process 1)" in announced(**own, **versions)
     later = announced(version=2, who="other", where=["m"])
     assert is_refused(
         later.replace(" Whether that run disturbs this one is unknown.", ""), formats.ANNOUNCEMENT

@@ -33,6 +33,7 @@ WRITING = {
 WRITERS = {
     "core/reading/regular.py": "the function that the others call",
     "cli/kit/output.py": "standard error where it was closed: the null device",
+    "cli/kit/work_line.py": "standard error: a terminal",
     "store/files.py": "the function that the others call",
     "store/manifest.py": "run",
     "store/journal.py": "run",

@@ -30,6 +30,7 @@ OTHER_OPENERS = {
     "cli/commands/schema.py": PACKAGE,
     "cli/kit/output.py": NO_READER,
     "cli/kit/summaries.py": PACKAGE,
+    "measure/lab/leases.py": NO_READER,
     "core/plugins.py": PACKAGE,
     "core/programs.py": PACKAGE,
     "features/advise/machine_counters.py": KERNEL,

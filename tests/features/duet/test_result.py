@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.results.made import make_run
 
-from nephoscope.cli.commands.command_lines import failing
+from nephoscope.cli.commands.command_lines import failing, plan
 from nephoscope.cli.commands.command_lines.plan import CommandLine
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import RunResult, Sample, Setting
@@ -111,4 +111,4 @@ def test_too_few_pairs_pass_no_condition(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"5 repetitions cannot show .* 1 command"):
         failing.check(run(tmp_path, 1.5, rounds=5), LINES, ["worse"])
     with pytest.raises(UsageError, match="there is one command"):
-        failing.require_several(LINES[:1])
+        plan.require_several(LINES[:1])

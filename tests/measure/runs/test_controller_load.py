@@ -112,7 +112,7 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def execute(path: Path, **more: Any) -> StoredRun:
-    """A trial here of 0.4 s, beside one elsewhere whose answer takes the controller 0.25 s."""
+    """A trial here of 1.5 s, beside one elsewhere whose answer takes the controller 0.25 s."""
 
     def answer(name: str, *_: Any) -> Any:
         end = time.thread_time() + 0.25
@@ -136,7 +136,7 @@ def execute(path: Path, **more: Any) -> StoredRun:
     fakes = Fakes(
         answer,
         machines={"here": "1", "far": "2"},
-        takes_s=lambda params: 0.4 if params["value"] == 1.0 else 0.05,
+        takes_s=lambda params: 1.5 if params["value"] == 1.0 else 0.05,
     )
     return runs.execute(plans.Plan.model_validate(values), Store(path), targets=fakes.make)
 

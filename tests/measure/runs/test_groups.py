@@ -110,7 +110,7 @@ def test_one_of_a_group_that_fails_leaves_the_others_samples_but_not_their_valid
     fakes = Fakes(lambda name, *_: failed("no_luck") if name == "b" else good(7.0))
     with pytest.raises(BenchmarkFailed):
         execute(tmp_path, fakes, together)
-    run = Store(tmp_path).open("latest")
+    run = Store(tmp_path).runs()[-1]
     of_a = [r for r in run.records() if r.key.target == "a"]
     of_b = [r for r in run.records() if r.key.target == "b"]
     assert {r.status for r in of_a} == {TrialStatus.INVALID}
@@ -190,7 +190,7 @@ def test_a_load_that_did_not_run_all_the_time_invalidates_the_trial(
     fakes = Fakes(loads={"b": how}, takes_s=0.08)
     with pytest.raises(BenchmarkFailed, match=r"No trial counts"):
         execute(tmp_path, fakes, noisy())
-    run = Store(tmp_path).open("latest")
+    run = Store(tmp_path).runs()[-1]
     for record in run.records():
         assert record.status is TrialStatus.INVALID
         assert record.reasons[0].startswith(reason)
@@ -203,7 +203,7 @@ def test_a_load_that_is_never_ready_fails_in_the_phase_start(tmp_path: Path) -> 
     fakes = Fakes(loads={"b": Load(broken=True)})
     with pytest.raises(BenchmarkFailed, match="There is no CPU"):
         execute(tmp_path, fakes, noisy())
-    record = Store(tmp_path).open("latest").records()[0]
+    record = Store(tmp_path).runs()[-1].records()[0]
     assert record.reasons == (
         "in phase start: the load 'noise' (test.load on b): There is no CPU. Buy one.",
     )
@@ -229,11 +229,11 @@ def test_a_hook_that_fails_names_its_phase(tmp_path: Path) -> None:
     hook = {"benchmark": "null", "params": {"value": 2.0}}
     with pytest.raises(BenchmarkFailed):
         execute(tmp_path / "1", Fakes(answer), plan_of(before=[hook]))
-    record = Store(tmp_path / "1").open("latest").records()[0]
+    record = Store(tmp_path / "1").runs()[-1].records()[0]
     assert record.reasons == ("in phase prepare: the hook null on local: No luck. Try later.",)
     with pytest.raises(BenchmarkFailed):
         execute(tmp_path / "2", Fakes(answer), plan_of(after=[hook]))
-    record = Store(tmp_path / "2").open("latest").records()[0]
+    record = Store(tmp_path / "2").runs()[-1].records()[0]
     assert record.status is TrialStatus.INVALID
     assert record.reasons == ("in phase clean: the hook null on local: No luck. Try later.",)
 
@@ -243,7 +243,7 @@ def test_a_phase_that_takes_too_long_is_named_with_what_to_raise(tmp_path: Path)
     plan = plan_of(phases=Phases(start="100ms").model_dump(by_alias=True))
     with pytest.raises(BenchmarkFailed):
         execute(tmp_path, fakes, plan)
-    record = Store(tmp_path).open("latest").records()[0]
+    record = Store(tmp_path).runs()[-1].records()[0]
     assert record.reasons[0].startswith("in phase start: ")
     assert record.failure_name == "deadline"
     assert list(record.timeline) == ["prepare", "start"]

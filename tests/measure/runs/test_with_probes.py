@@ -101,7 +101,7 @@ def test_a_load_that_is_killed_invalidates_the_trial(tmp_path: Path, probe: Path
     finally:
         stop.set()
         watcher.join()
-    run = Store(tmp_path).open("latest")
+    run = Store(tmp_path).runs()[-1]
     records = run.records()
     assert killed
     assert {record.status for record in records} == {TrialStatus.INVALID}
@@ -134,7 +134,7 @@ def test_a_measurement_that_takes_too_long_ends_in_its_phase(tmp_path: Path, pro
     )
     with pytest.raises(BenchmarkFailed):
         runs.execute(plan, Store(tmp_path))
-    (record,) = Store(tmp_path).open("latest").records()
+    (record,) = Store(tmp_path).runs()[-1].records()
     assert record.reasons[0].startswith("in phase measure: ")
     assert record.failure_name == "deadline"
     assert list(record.timeline) == ["prepare", "start", "measure"]
@@ -158,7 +158,7 @@ def begun(tmp_path: Path, plan: Plan) -> tuple[subprocess.Popen[bytes], StoredRu
         assert time.monotonic() < end, "it stores no trial"
         assert process.poll() is None, "it ended"
         time.sleep(0.01)
-    return process, Store(tmp_path).open("latest")
+    return process, Store(tmp_path).runs()[-1]
 
 
 LONG = plan_of(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nephoscope.catalog.instruments import CPU_GAPS
 from nephoscope.cli.commands.command_lines.options import CommandOptions, given_options
 from nephoscope.cli.kit import habits, measuring, options, output
 from nephoscope.cli.kit.command import MEASURES, Command, command
@@ -84,7 +85,7 @@ def _not_a_benchmark(words: Sequence[str]) -> UsageError:
     requests=MEASURES,
     cls=_Bench,
     examples=(
-        "cpu.gaps",
+        CPU_GAPS,
         "db.pgbench --client local --target ssh:vm1 --target ssh:vm2",
         "--command 'grep -r foo src' --command 'rg foo src'",
         "-L n 1,2,4 -p 'make clean' --command 'make -j {n}'",

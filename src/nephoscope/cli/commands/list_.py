@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.catalog import BenchmarkSpec
+from nephoscope.catalog.instruments import CPU_GAPS
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.cli.kit.documents import Rows
@@ -55,7 +56,7 @@ class _ListArguments:
 @command(
     prints={"": Document("benchmarks", Benchmarks), "BENCHMARK": Document("benchmark", Benchmark)},
     requests=Query(),
-    examples=("cpu", "--search latency", "cpu.gaps"),
+    examples=("cpu", "--search latency", CPU_GAPS),
 )
 def list_(args: _ListArguments) -> None:
     """List benchmarks by area, or describe one: parameters and metrics.

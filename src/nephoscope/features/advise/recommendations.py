@@ -84,7 +84,7 @@ RESOURCES = tuple(_OF_RESOURCE)
 _OF_KIND: Mapping[str, tuple[tuple[str, str], ...]] = {
     "voip": (("network voice FILE", "quality of calls over the path, by the E-model"),),
     "video-call": (("network series FILE", "delay, delay variation and loss of the path"),),
-    "streaming": (("traffic FILE", "bursts of the stream"),),
+    "streaming": (("network traffic FILE", "bursts of the stream"),),
     "game": (("bench net.query", "answer time of a game server"),),
     "web": (("capacity URL", "the highest rate within the response time"),),
     "transactions": (
