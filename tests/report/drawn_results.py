@@ -146,7 +146,7 @@ def _scaling(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
         return {"is missing": not low}
     name = next(one for one in SCALED if one in finding.sentence)
     evidence = " ".join(finding.evidence)
-    value = numbers(finding.sentence.partition(" do ")[2])[0]
+    value = numbers(finding.sentence.partition(" reach ")[2])[0]
     return {
         "value": agrees(value, statistics.median(shares[name])),
         "direction": value < 90,

@@ -56,7 +56,7 @@ def ask(server: RunningServer, path: str, **headers: str) -> tuple[int, Any]:
 
 def test_it_listens_on_loopback_and_nowhere_else(server: RunningServer) -> None:
     assert server.url.startswith("http://127.0.0.1:")
-    assert ask(server, "/api/v1/commands/version")[0] == 200  # by a worker, which stays
+    assert ask(server, "/api/v1/commands/list")[0] == 200  # by a worker, which stays
     assert Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
     assert listening(server.process.pid) == {("tcp", "0100007F")}
     assert ask(server, "/api/v1/overview")[1]["runs"] == 1
