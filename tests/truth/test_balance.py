@@ -61,7 +61,7 @@ def executed(
         "name": "balance",
         "warmup": 0,
         "repeat": {"min": 1, "max": 1},
-        "accept": ["throttled", "late_sends"],
+        "accept": ["throttled", "late_sends", "controller_busy"],
         "phases": {"start": "60s", "stop": "60s"},
         "targets": [{"name": name} for name in (*clients, "servers")],
         "backgrounds": [
