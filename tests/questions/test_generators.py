@@ -133,7 +133,7 @@ def test_what_did_the_generator_send_that_died(ask: Asking) -> None:
     answer.says(r"local-[12] failed in 1 trial of 3, and \d+ requests with it: .*SIGKILL")
     shared = shared_of(ask, answer)
     assert shared["is_conserved"]
-    assert shared["due_count"] == shared["scheduled_count"] == 3 * 240
+    assert shared["due_count"] == shared["scheduled_count"] == 3 * 200
     assert shared["excluded_trials"] >= 1
     (dead,) = (each for each in shared["generators"] if each["failed_trials"])
     # It had reported what it did up to a tenth of a second before its end.
