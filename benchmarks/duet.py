@@ -122,7 +122,7 @@ def main() -> int:
     if args.write:
         record = {
             "machine": facts,
-            "versions": {"nephoscope": version(NEPHOSCOPE, "version")},
+            "versions": {"nephoscope": version(NEPHOSCOPE, "--version")},
             "settings": {"seed": args.seed, "rounds": args.rounds, "seconds": args.seconds},
             **found,
         }

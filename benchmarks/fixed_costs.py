@@ -173,10 +173,10 @@ def main() -> int:
     facts = machine()
     record = measure(args.against, args.rounds, args.seed)
     if args.write:
-        versions = {"nephoscope": version(OURS, "version"), "wrk": version("wrk", "-v")}
+        versions = {"nephoscope": version(OURS, "--version"), "wrk": version("wrk", "-v")}
         versions["hyperfine"] = version("hyperfine", "--version")
         if args.against:
-            versions["against"] = version(args.against, "version")
+            versions["against"] = version(args.against, "--version")
         write_result("fixed-costs", {"machine": facts, "versions": versions, **record})
     return 0 if record["held"] else 1
 

@@ -89,7 +89,7 @@ def main() -> int:
         "date": date,
         "notes": options.notes,
         "plan": PLAN,
-        "nephoscope": version(COMMAND, "version"),
+        "nephoscope": version(COMMAND, "--version"),
         "machine": machine(),
         "started": started,
         "lines": lines_of(results),
