@@ -56,10 +56,12 @@ def _services(admin: Connection) -> Iterator[str]:
     for server in admin.compute.servers(all_projects=True):
         yield f"server {server.name} {server.status} {server.task_state}"
     for port in admin.network.ports():
-        if str(port.device_owner).startswith("compute:"):
+        # One without an owner is of a machine that was never made.
+        if not port.device_owner or str(port.device_owner).startswith("compute:"):
             yield f"port {port.id} of {port.device_id}"
     for group in admin.network.security_groups():
-        if group.name != "default":
+        # EC2's interface makes a network for each account with its first call, and a group of its own.
+        if group.name != "default" and not str(group.name).startswith("vpc-"):
             yield f"security group {group.name}"
     for image in admin.image.images():
         if image.visibility != "public":
