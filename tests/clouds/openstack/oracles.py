@@ -60,7 +60,7 @@ def _services(admin: Connection) -> Iterator[str]:
         if not port.device_owner or str(port.device_owner).startswith("compute:"):
             yield f"port {port.id} of {port.device_id}"
     for group in admin.network.security_groups():
-        # EC2's interface makes a network for each account with its first call, and a group of its own.
+        # EC2's interface makes a network for each account with its first call, with a group.
         if group.name != "default" and not str(group.name).startswith("vpc-"):
             yield f"security group {group.name}"
     for image in admin.image.images():
