@@ -2,10 +2,9 @@
 
 A measurement that misses its bound on an undisturbed machine is a failure, at once. One during
 which the hypervisor took CPU time, or other programs used it, is measured again, later. The bound
-is the same every time, and every attempt is printed with what the counters showed. Where they show
-nothing, the CPUs are watched for a moment: a hypervisor that runs one of them late raises no
-counter. A test of which every attempt was disturbed is undecided: it is named, and too many of them
-fail the whole run (conftest.py).
+is the same every time, and every attempt is printed with what the counters showed. A test of which
+every attempt was disturbed is undecided: it is named, and too many of them fail the whole run
+(conftest.py).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from tests import standstill
 
 PAUSES_S = (1, 2, 5, 10, 20, 30, 40)
 """Before each further attempt: eight over two minutes, longer than most builds and bursts."""
@@ -125,7 +123,6 @@ def attempt(
     contends: bool = False,
     witness: Callable[[], str] = lambda: "",
     read: Callable[[], Counters] = Counters.read,
-    after: Callable[[float], str] = standstill.stood_after,
     pauses_s: Iterable[float] = PAUSES_S,
 ) -> None:
     """Measures once, and again after a pause while the attempt missed its bound and was disturbed.
@@ -133,8 +130,7 @@ def attempt(
     measure: returns what it saw, in words, and whether the bound was held. contends: whether the
     test makes its own programs wait for a CPU, so that pressure shows no disturbance. witness:
     names a further disturbance that a reading of its own shows, during an attempt that missed or
-    right after it, "" for none. after: the same for any attempt that nothing else disturbed, given
-    how long it took. Raises Undecided, with all that was seen, where every attempt was
+    right after it, "" for none. Raises Undecided, with all that was seen, where every attempt was
     disturbed; Unmeasurable, where the witness named a disturbance after each of them.
     """
     seen: list[str] = []
@@ -150,7 +146,7 @@ def attempt(
             return
         witnessed.append(witness())
         reasons = [text for text in (*during.reasons(contends=contends), witnessed[-1]) if text]
-        if not reasons and not (reasons := [text for text in [after(during.elapsed_s)] if text]):
+        if not reasons:
             pytest.fail(f"{name}: the bound was missed, and nothing disturbed it: {seen}")
         print(f"{name}: measured again because of {', '.join(reasons)}")  # noqa: T201
     text = f"{name}: all {len(seen)} attempts were disturbed and missed the bound: {seen}"

@@ -64,15 +64,3 @@ class Standstill:
         if self.longest_s <= allowed_s:
             return ""
         return f"a CPU that ran nothing for {1e3 * self.longest_s:.1f} ms"
-
-
-STALL_S = 0.005
-"""At rest looks are late by a tenth of a millisecond."""
-
-
-def stood_after(elapsed_s: float) -> str:
-    """Watches the CPUs for as long as an attempt took, at most 5 s; returns in words that one of
-    them stood still, "" where none did. What a hypervisor takes, it takes again within seconds."""
-    with Standstill() as cpus:
-        time.sleep(min(5.0, max(1.0, elapsed_s)))
-    return cpus.reason(STALL_S)

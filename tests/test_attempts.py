@@ -38,8 +38,8 @@ class Machine:
         return self.now
 
 
-def tried(held: list[bool], disturbed: int, stood: str = "") -> tuple[int, str | None]:
-    """Number of measurements, and the failure. stood: what watching the CPUs shows afterwards."""
+def tried(held: list[bool], disturbed: int) -> tuple[int, str | None]:
+    """Number of measurements, and the failure."""
     number = 0
 
     def measure() -> tuple[str, bool]:
@@ -48,13 +48,7 @@ def tried(held: list[bool], disturbed: int, stood: str = "") -> tuple[int, str |
         return f"value {number}", held[number - 1]
 
     try:
-        attempt(
-            "a truth",
-            measure,
-            read=Machine(disturbed).read,
-            after=lambda elapsed_s: stood,
-            pauses_s=(0, 0),
-        )
+        attempt("a truth", measure, read=Machine(disturbed).read, pauses_s=(0, 0))
     except (pytest.fail.Exception, Undecided) as failure:
         return number, str(failure)
     return number, None
@@ -79,18 +73,6 @@ def test_a_disturbed_miss_is_measured_again(capsys: pytest.CaptureFixture[str]) 
     assert "a truth, attempt 1: value 1 (steal 0 ms, other programs 50 ms" in out
     assert "measured again because of other programs 50 ms in 2.0 s" in out
     assert "a truth, attempt 2: value 2" in out
-
-
-def test_a_miss_on_cpus_that_stand_still_is_measured_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    stood = "a CPU that ran nothing for 9.0 ms"
-    assert tried([False, True], disturbed=0, stood=stood) == (2, None)
-    assert f"a truth: measured again because of {stood}" in capsys.readouterr().out
-    number, failure = tried([False] * 3, disturbed=0, stood=stood)
-    assert number == 3
-    assert failure is not None
-    assert "all 3 attempts were disturbed" in failure
 
 
 def test_when_every_attempt_is_disturbed_nothing_is_decided() -> None:
