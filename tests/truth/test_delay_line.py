@@ -183,14 +183,19 @@ def test_each_pair_of_a_hub_has_its_own_delay() -> None:
 
 
 def test_nothing_to_do_costs_no_cpu() -> None:
-    with Wire(both_ways(delay_ns=5 * MS)) as wire:
-        wire.warm()
-        time.sleep(0.1)
-        before = wire.counters()["cpu_ns"]
-        time.sleep(1.0)
-        used = wire.counters()["cpu_ns"] - before
-    # Two questions for the counters and a stray packet of the kernel: well below 0.2 %.
-    assert used < 2 * MS, f"{used} ns of CPU time in a second without packets"
+    def measure() -> tuple[str, bool]:
+        with Wire(both_ways(delay_ns=5 * MS)) as wire:
+            wire.warm()
+            time.sleep(0.1)
+            before = wire.counters()
+            time.sleep(5.0)
+            after = wire.counters()
+        share = (after["cpu_ns"] - before["cpu_ns"]) / (after["elapsed_ns"] - before["elapsed_ns"])
+        # A stray packet of the kernel, and two questions for the counters, which cost up to 1.5 ms
+        # with cold caches: 0.03 % of five seconds, and of one alone most of what is allowed.
+        return f"{share:.3%} of a CPU without packets", share < 0.002
+
+    attempt("nothing to do", measure)
 
 
 def test_its_own_latency_is_below_60_us_on_one_cpu() -> None:
