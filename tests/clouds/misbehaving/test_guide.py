@@ -43,7 +43,8 @@ def test_the_commands_of_the_guide_rent_and_remove(cloud: Double, tmp_path: Path
     environment = {**os.environ, **cloud.environment(), "XDG_STATE_HOME": str(tmp_path / "state")}
     lines = []
     for line in COMMANDS:
-        words = shlex.split(line.split(" > ")[0])
+        # The double enforces its firewalls: the address of the example is that of nobody here.
+        words = shlex.split(line.split(" > ")[0].replace("203.0.113.7", "127.0.0.1"))
         has_endpoint = not {"policy", "down"} & set(words)
         lines.append([*words, *(["--endpoint", cloud.endpoint] if has_endpoint else [])])
     done = subprocess.run(
