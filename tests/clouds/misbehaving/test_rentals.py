@@ -79,7 +79,7 @@ def test_a_machine_that_never_answers_is_replaced(machines: Double, tmp_path: Pa
     machines.fault("silent", next=1)
     ours = rentals(machines, tmp_path)
     said: list[str] = []
-    wanted = spec("r2", boot_s=4.0)
+    wanted = spec("r2", boot_s=4.0, login_from="127.0.0.1/32")
 
     async def whole() -> None:
         made = await ours.create(wanted, say=said.append)
@@ -90,6 +90,8 @@ def test_a_machine_that_never_answers_is_replaced(machines: Double, tmp_path: Pa
 
     asyncio.run(whole())
     assert "never answered" in "".join(said)
+    # The most likely cause, where the user named the network.
+    assert "(logins are let in from 127.0.0.1/32)" in "".join(said)
     assert machines.live() == []
 
 

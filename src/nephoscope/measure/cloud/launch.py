@@ -235,7 +235,9 @@ class Following:
                 break
             except NephoscopeError as error:
                 if time.monotonic() >= self._until:
-                    return f"{machine.id} never answered: {error.message.rstrip('.')}"
+                    words = f"{machine.id} never answered: {error.message.rstrip('.')}"
+                    admitted = self._spec.login_from
+                    return f"{words} (logins are let in from {admitted})" if admitted else words
             finally:
                 with contextlib.suppress(NephoscopeError):
                     await target.close()
