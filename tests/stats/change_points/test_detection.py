@@ -65,6 +65,22 @@ def test_two_steps_are_two_changes_and_the_rest_none() -> None:
     assert not detect(DAY_S * np.arange(180), 1 + 0.01 * rng.standard_normal(180))
 
 
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [((20, 32), [20, 32]), ((14, 27), [27]), ((20,), [20]), ((), [])],
+)
+def test_steps_of_a_short_series_do_not_hide_each_other(
+    steps: tuple[int, ...], wanted: list[int]
+) -> None:
+    """None is reported in the first 20 points, but the one behind it is."""
+    rng = np.random.default_rng(22)
+    values = 1 + 0.01 * rng.standard_normal(40)
+    for step in steps:
+        values[step:] *= 1.2
+    changes = detect(DAY_S * np.arange(40), np.log(values))
+    assert [one.index for one in changes] == wanted
+
+
 def test_season_trend_and_outliers_are_no_change() -> None:
     rng = np.random.default_rng(22)
     at_s = hourly()

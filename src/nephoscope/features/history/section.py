@@ -28,11 +28,18 @@ from nephoscope.report.blocks import (
 )
 from nephoscope.report.columns import number, table, text
 from nephoscope.results.run_settings import warnings_of
+from nephoscope.stats.change_points.step_test import MINIMUM_AFTER, MINIMUM_BEFORE
 
 TABLE_ROWS = 400
 """Rows of the data table behind one chart."""
 BRIEF_ROWS = 5
 SPARK_POINTS = 60
+_SHORT_POINTS = 3 * MINIMUM_BEFORE
+_SHORT = (
+    f"A change would not show in the first {MINIMUM_BEFORE} runs, which show what is "
+    f"usual, and in the last {MINIMUM_AFTER - 1}."
+)
+"""Below a series without a change in which these runs are a large part."""
 _TONES = {"worse": "warning", "better": "info", "changed": "notice"}
 
 
@@ -117,6 +124,8 @@ def _series(series: SeriesHistory, position: int) -> Iterator[Block]:
         )
     if series.untested:
         yield Sentence(series.untested)
+    elif not series.changes and len(series.points) < _SHORT_POINTS:
+        yield Sentence(_SHORT)
     if series.forecasts:
         yield _forecast_table(series.forecasts)
 

@@ -220,6 +220,8 @@ class Detector:
             detected = min(end * merged, self._finest.at_s.size) - 1
             self._alarms.append(_Alarm(index * merged, detected, merged, test.score, test.noise))
             self._alarms.sort(key=lambda entry: entry.index)
+            # A second step that hid behind this one is seen beside it.
+            self._test_end(scale, end)
         elif near[0].merged == merged:
             further_steps = [step for step in known if (start + step) * merged != near[0].index]
             again = self._step_test(at_s, values, further_steps, limit=self._limit)

@@ -127,8 +127,36 @@ def step_test(
             test = _tested(values, clipped, mean, candidates, model)
         if limit is not None and test.score <= limit(model):
             return test
-    model = _chosen(clipped, mean, candidates)
+    model, cost = _chosen(clipped, mean, candidates)
+    # Two levels that are left look like noise that wanders, so that neither step is seen alone.
+    if limit is not None and not known and not model.is_white:
+        pair = _beside_another(values, clipped, mean, candidates, cost)
+        if pair is not None and pair.score > limit(pair.noise):
+            return pair
     return _tested(values, clipped, mean, candidates, model)
+
+
+def _beside_another(
+    values: Array, clipped: Array, mean: Array, candidates: Indices, cost: float
+) -> StepTest | None:
+    """Returns the test of a step beside another one that is not reported with it.
+
+    cost: of the best model of a series with one step at most. None where two steps do not explain
+    the series better than that.
+    """
+    points = values.size
+    basis = _basis(mean)
+    first = _best(clipped, basis, candidates, WHITE)
+    places = np.arange(MINIMUM_AFTER, points - MINIMUM_AFTER + 1)
+    places = places[np.abs(places - int(candidates[first.place])) >= MINIMUM_AFTER]
+    level = (np.arange(points) >= int(candidates[first.place]))[:, None].astype(float)
+    second = int(places[_best(clipped, _basis(np.hstack([mean, level])), places, WHITE).place])
+    joined = np.hstack([mean, (np.arange(points) >= second)[:, None]])
+    away = candidates[np.abs(candidates - second) >= MINIMUM_AFTER]
+    model, joint_cost = _chosen(clipped, joined, away)
+    if joint_cost + _step_cost(points, model) >= cost:
+        return None
+    return _tested(values, clipped, joined, away, model)
 
 
 def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -> Array:
@@ -152,10 +180,15 @@ def _mean(at_s: Array, values: Array, known: Sequence[int], *, weekends: bool) -
     return np.column_stack([mean, zones[:, int(np.argmax(gains))]])
 
 
-def _chosen(values: Array, mean: Array, candidates: Indices) -> NoiseModel:
-    """Returns the noise model that explains values best, with or without a step."""
+def _step_cost(points: int, model: NoiseModel) -> float:
+    """Returns what a step costs beside noise of a model."""
+    cost = _STEP_COST + _SHORTNESS_COST / points
+    return cost if model.is_white else cost + _DEPENDENT_COST
+
+
+def _chosen(values: Array, mean: Array, candidates: Indices) -> tuple[NoiseModel, float]:
+    """Returns the noise model that explains values best, with or without a step, and its cost."""
     points = values.size
-    step_cost = _STEP_COST + _SHORTNESS_COST / points
     joined = np.column_stack([values, mean])
     costs = []
     for model in MODELS:
@@ -164,9 +197,10 @@ def _chosen(values: Array, mean: Array, candidates: Indices) -> NoiseModel:
         own = math.log(model.variance) + _PARAMETER_COST * model.parameters
         with_step = max(step.square - float(np.max(step.gains)), 1e-300)
         without = points * math.log(max(step.square, 1e-300))
-        cost = step_cost if model.is_white else step_cost + _DEPENDENT_COST
-        costs.append(own + min(without, points * math.log(with_step) + cost))
-    return MODELS[int(np.argmin(costs))]
+        stepped = points * math.log(with_step) + _step_cost(points, model)
+        costs.append(own + min(without, stepped))
+    best = int(np.argmin(costs))
+    return MODELS[best], costs[best]
 
 
 def _tested(
