@@ -181,8 +181,8 @@ def test_money_that_is_spent_ends_the_census_with_what_it_has(
     made: Callable[..., PlantedCloud], census: Census
 ) -> None:
     made()
-    # One machine of 1 USD an hour, quoted for 10 min 25 s; the second would exceed what is left.
-    code, found, said = census("--count", "2", "--at-once", "1", "--money", "0.1737")
+    # One machine of 1 USD an hour, quoted for 20 min 25 s; the second would exceed what is left.
+    code, found, said = census("--count", "2", "--at-once", "1", "--money", "0.3404")
     assert (code, found["measured"]) == (3, 1)
     assert "more than the limit of" in found["stopped"]
     assert "1 of 2 planned machines were measured." in said

@@ -101,13 +101,13 @@ def test_a_run_measures_what_it_rents_and_leaves_nothing(
 def test_clouds_are_priced_together(cloud: ToyCloud, tmp_path: Path) -> None:
     one = {"name": "a", "count": 8}
     other = {"name": "b", "count": 8, "profile": "second"}
-    # 8 machines at 1 USD an hour for 20 minutes are 2.67 USD; 16 are above the limit.
+    # 8 machines at 1 USD an hour for 30 minutes are 4 USD; 16 are above the limit.
     asyncio.run(price_of(plan(one)))
     price = asyncio.run(price_of(plan(one, other)))
     quote, hours = price.quote, price.hours
     assert quote is not None
-    assert quote.cost(hours) == pytest.approx(16 * 1200 / 3600)
-    with pytest.raises(UsageError, match=r"costs up to 5\.33 USD"):
+    assert quote.cost(hours) == pytest.approx(16 * 1800 / 3600)
+    with pytest.raises(UsageError, match=r"costs up to 8\.00 USD"):
         runner.execute(plan(one, other), Store(tmp_path / "store"))
     assert cloud.all() == []
 
@@ -118,7 +118,7 @@ def test_clouds_are_priced_together(cloud: ToyCloud, tmp_path: Path) -> None:
         ({"money": None}, "no spending limit is set"),
         ({"budget": None}, "the run has no time limit"),
         ({"money": {"limit": 5, "currency": "EUR"}}, "in EUR, the price in USD"),
-        ({"money": {"limit": 5, "machine_hours": 0.1}}, "0.333 machine-hours"),
+        ({"money": {"limit": 5, "machine_hours": 0.1}}, "0.5 machine-hours"),
         ({"lab": {"name": "l", "hosts": {"v": {}}}}, "a lab and rented machines"),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_price_of_the_users_own_stands_before_the_list(cloud: ToyCloud) -> Non
     quote, hours = price.quote, price.hours
     assert quote is not None
     assert quote.per_h == pytest.approx(0.5)
-    assert hours == pytest.approx(1200 / 3600)
+    assert hours == pytest.approx(1800 / 3600)
 
 
 def test_what_happens_to_a_machine_is_told(cloud: ToyCloud, probe: Path) -> None:

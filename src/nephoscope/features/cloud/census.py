@@ -22,7 +22,7 @@ from nephoscope.core.naming import plural
 from nephoscope.measure import plans
 from nephoscope.measure.cloud.model import Market
 from nephoscope.measure.cloud.provider import Cause, CloudSettings
-from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
+from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec, starts_s
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.model import Entry, Money, RepeatChange
 from nephoscope.measure.runs.rented_environment import RentedEnvironment
@@ -110,10 +110,8 @@ def rental_of(spec: CensusSpec) -> RentalSpec:
         for type_ in spec.types
         for zone in spec.zones or ("",)
     )
-    hours = (
-        max(LEAST_BUDGET_S, spec.budget_s * min(spec.at_once, spec.count)) + spec.boot_s
-    ) / 3600
-    return RentalSpec("census", groups, hours=hours)
+    measured_s = max(LEAST_BUDGET_S, spec.budget_s * min(spec.at_once, spec.count))
+    return RentalSpec("census", groups, hours=(measured_s + starts_s(spec.boot_s)) / 3600)
 
 
 @dataclass(slots=True)

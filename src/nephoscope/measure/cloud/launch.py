@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nephoscope.core.errors import NephoscopeError, RunFailed
@@ -81,8 +82,8 @@ class Launch:
     ) -> dict[str, Launched]:
         """Returns the machines by name: `count`, or fewer but `at_least`. Raises RunFailed.
 
-        Those that fail or never answer are replaced; hedges are launched at once. Machines that
-        are not returned are still there.
+        Those that fail or never answer are removed and replaced; hedges are launched at once.
+        Other machines that are not returned are still there.
         """
         group = self.group
         least = group.count if group.at_least is None else group.at_least
@@ -115,6 +116,8 @@ class Launch:
             if len(ready) >= group.count:
                 break
             say(f"{group.name}: {'; '.join(following.reasons) or 'too few were granted'}")
+            used = {entry.machine.id for entry in ready}
+            await self._give_up(calls, folder, [entry for entry in made if entry.id not in used])
         why = "; ".join(dict.fromkeys(self.reasons)) or "the cloud granted no more"
         if len(ready) < least:
             raise RunFailed(
@@ -128,6 +131,16 @@ class Launch:
             name: replace(entry, target=entry.target.model_copy(update={"name": name}))
             for name, entry in zip(group.hosts(), ready[: group.count], strict=False)
         }
+
+    async def _give_up(
+        self, calls: CloudCalls, folder: RentalFolder, machines: Sequence[Machine]
+    ) -> None:
+        """Removes machines before others take their place, so that no more of them live at a time
+        than the price is quoted for. One that stays is removed with the surplus."""
+        for machine in machines:
+            folder.note("delete", machine.kind, self.group.region, ids=[machine.id])
+            with contextlib.suppress(CloudError):
+                await calls.repeat(partial(calls.provider.delete, machine))
 
 
 class Following:

@@ -9,6 +9,13 @@ from nephoscope.measure.cloud.model import Market, Placement
 
 BOOT_S = 600.0
 """Longest time from the call that makes a machine to its first login."""
+REPLACE = 1
+"""How often a machine that fails or never answers is replaced."""
+
+
+def starts_s(boot_s: float) -> float:
+    """Returns the longest time to the first login in seconds, of a replacement too."""
+    return (1 + REPLACE) * boot_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class RentalSpec:
     owner: str = ""
     login_from: str = ""
     boot_s: float = BOOT_S
-    replace: int = 1
+    replace: int = REPLACE
     contact: bool = True
     accept_unknown_price: bool = False
     is_checked: bool = False

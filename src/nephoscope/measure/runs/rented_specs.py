@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from nephoscope.catalog import HOST_BOOT
 from nephoscope.measure.cloud.provider import CloudSettings
-from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec
+from nephoscope.measure.cloud.spec import BOOT_S, MachineGroup, RentalSpec, starts_s
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.schedule.cells import LAUNCH
 from nephoscope.measure.runs.schedule.progress import budget_s
@@ -44,7 +44,7 @@ def rental_specs(
             own = target.name if is_renewed else ""
             groups[cloud, target.login_from, own].append(_group(plan, target, at_least))
     seconds = budget_s(plan)
-    hours = WITHOUT_BUDGET_H if seconds is None else (seconds + boot_s) / 3600
+    hours = WITHOUT_BUDGET_H if seconds is None else (seconds + starts_s(boot_s)) / 3600
     drawn = random.Random(seed)
     specs = []
     for number, ((cloud, login_from, _), several) in enumerate(groups.items()):
