@@ -82,12 +82,15 @@ def swept(rentals: Rentals, name: str) -> int:
 
 
 def is_swept(rentals: Rentals, name: str) -> bool:
-    """`cloud sweep --run NAME`; states whether nothing is left."""
+    """`cloud sweep --run NAME`; states whether nothing is left, and prints what is."""
     try:
         scope = SweepScope(run=name)
-        return asyncio.run(sweep_leftovers(rentals, scope, say=lambda line: None)).is_clean
-    except RunFailed:
+        left = asyncio.run(sweep_leftovers(rentals, scope, say=lambda line: None))
+        left.require_clean("cloud sweep")
+    except RunFailed as failed:
+        print(f"{name}: {failed.message}", flush=True)  # noqa: T201
         return False
+    return True
 
 
 def made_by_call(cloud: Cloud, runs: str) -> dict[str, list[int]]:
