@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DEV := .setup/dev
 RUN := .setup/run
 
-.PHONY: help survey serve page test test-all check fuzz format generate docs bench audit storage probe probe-aarch64 wheel clean
+.PHONY: help survey serve page test test-all check fuzz format generate docs bench audit storage probe probe-aarch64 wheel sdist clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -56,8 +56,12 @@ page: setup-dev ## Build the dashboard's page from web/ (needs node)
 audit: setup-dev ## Licences and sums of what others wrote, known vulnerabilities (needs the network)
 	$(PY) tools/audit.py $(ARGS)
 
-wheel: setup-dev ## Build the wheel, with the probe inside, into dist/
-	.venv/bin/pip wheel --no-deps --no-build-isolation -q -w dist .
+wheel: setup-dev ## Build the wheel, with the programs inside, into dist/ (ARCH=aarch64: for 64-bit ARM)
+	@$(if $(ARCH),tools/setup.sh probe-$(ARCH))
+	$(if $(ARCH),NEPHOSCOPE_ARCH=$(ARCH)) .venv/bin/pip wheel --no-deps --no-build-isolation -q -w dist .
+
+sdist: setup-dev ## Build the source archive into dist/
+	$(PY) -m hatchling build -t sdist
 
 clean: ## Remove everything that was built
 	rm -rf target .venv .setup dist src/nephoscope/_probe src/nephoscope/_contracts docs/reference/generated

@@ -150,6 +150,12 @@ def test_the_wheel_names_every_crate_of_its_programs_with_its_licence(wheel: Pat
     assert "Part of the dashboard's page: svelte" in text
 
 
+def test_the_newest_version_of_the_changelog_is_that_of_the_package() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", text, re.M)
+    assert versions[:2] == ["Unreleased", nephoscope.__version__]
+
+
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
 def test_the_lock_holds_every_dependency_with_a_hash(lock: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -7,7 +7,7 @@
 #   tools/setup.sh test-tools [slow]  the programs that tests start, with those of `make test-all`; prints the
 #                                 names of those that it may not install here
 #   tools/setup.sh probe-here     only the static programs for this machine
-#   tools/setup.sh probe-aarch64  the same for 64-bit ARM
+#   tools/setup.sh probe-aarch64  the same for 64-bit ARM; probe-x86_64: for that
 #   tools/setup.sh storage [ARCH] the probe with the libraries of storage services (nephoscope-storage)
 #   tools/setup.sh notices        only the licence notices of what the programs contain
 set -euo pipefail
@@ -314,10 +314,10 @@ case "${1:-run}" in
     find_cargo
     notices
     ;;
-  probe-aarch64)
+  probe-aarch64 | probe-x86_64)
     find_cargo
-    build_probe aarch64
-    say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab,sim}"
+    build_probe "${1#probe-}"
+    say "built src/nephoscope/_probe/${1#probe-}-linux/nephoscope-{probe,lab,sim}"
     ;;
   *) stop "'$1' is not a set-up; use run, dev, test-tools, probe-here, probe-aarch64, storage or notices." ;;
 esac

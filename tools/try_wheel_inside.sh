@@ -53,6 +53,8 @@ case $kind in
       enter qemu-aarch64-static "$folder/aarch64-linux/nephoscope-$program" version
     done
     enter qemu-aarch64-static "$folder/aarch64-linux/nephoscope-probe" describe >"$argument/described.json"
+    enter qemu-aarch64-static "$folder/aarch64-linux/nephoscope-probe" run cpu.pi --params '{"digits": 100}' \
+      >"$argument/samples.jsonl"
     cp -r "$repo"/src/nephoscope/_probe/* "$new$folder/"
     NEPHOSCOPE_ARCH=aarch64 "$repo/.venv/bin/pip" wheel -q --no-deps --no-build-isolation -w "$argument" \
       "$new/work/sources"
