@@ -178,13 +178,13 @@ class Run:
 
     def headlines(self) -> Mapping[str, Estimate]:
         """Returns the headline results by name, as the report's first screen has them."""
-        shown = summary.headline_figures(self.result(), _HEADLINES_SHOWN)
+        chosen = summary.headline_figures(self.result(), _HEADLINES_SHOWN)
         several = len(self.manifest.get("targets", ())) > 1
         return {
             ", ".join(filter(None, (metric.target if several else "", label, setting))): (
                 metric.estimate
             )
-            for label, setting, metric in shown
+            for label, setting, metric in chosen
         }
 
     def __repr__(self) -> str:
@@ -192,7 +192,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Returns the headline results and the findings for a notebook."""
-        rows = [(name, *wording.estimate_cells(one)) for name, one in self.headlines().items()]
+        headlines = self.headlines().items()
+        rows = [(name, *wording.estimate_cells(estimate)) for name, estimate in headlines]
         findings = [finding.sentence for finding in self.result().findings[:_FINDINGS_SHOWN]]
         return notebook_html.table(
             repr(self)[1:-1], ("", "value", "interval", "n"), rows, below=findings
@@ -322,15 +323,15 @@ class Comparison:
         rows = []
         for line in self._lines:
             comparison = line.comparison
-            # The estimate that carried the verdict, so that row and sentence agree.
-            carried = values(line.ratio, *ESTIMATE) if line.ratio is not None else {}
+            # The estimate that carries the verdict, so that row and sentence agree.
+            ratio = values(line.ratio, *ESTIMATE) if line.ratio is not None else {}
             rows.append(
                 {
-                    **carried,
+                    **ratio,
                     **values(line, "benchmark", "metric", "title", "a", "b", "design"),
                     "headline": line.is_headline,
                     **values(comparison, "n_a", "n_b", "p", "warnings"),
-                    "ratio": carried.get("value"),
+                    "ratio": ratio.get("value"),
                     "verdict": comparison.verdict.word,
                     "sentence": comparison.verdict.sentence,
                 }

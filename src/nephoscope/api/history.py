@@ -29,7 +29,9 @@ class MetricHistory:
     def __init__(self, history: History) -> None:
         self._history = history
         untested = (
-            f"{one.target}, {one.label}: {one.untested}" for one in history.series if one.untested
+            f"{line.target}, {line.label}: {line.untested}"
+            for line in history.series
+            if line.untested
         )
         self.notes = (*history.notes, *untested)
 
@@ -40,17 +42,17 @@ class MetricHistory:
         `factor_<name>`.
         """
         rows, factors = [], []
-        for one in self._history.series:
-            for point in one.points:
+        for line in self._history.series:
+            for point in line.points:
                 rows.append(
                     {
-                        **values(one, "benchmark", "metric"),
+                        **values(line, "benchmark", "metric"),
                         **values(point, "target", "run"),
                         **values(point.estimate, *ESTIMATE),
                         "at": round(point.at_s * 1e6),
                     }
                 )
-                factors.append(one.factors)
+                factors.append(line.factors)
         return with_factors(rows, POINTS, factors)
 
     def changes(self) -> pa.Table:
@@ -62,23 +64,23 @@ class MetricHistory:
         `factor_<name>`.
         """
         rows, factors = [], []
-        for one, change in self._changes():
+        for line, change in self._changes():
             rows.append(
                 {
-                    **values(one, "benchmark", "metric", "target"),
+                    **values(line, "benchmark", "metric", "target"),
                     **values(change, "run", "previous_run", "direction", "status", "sentence"),
                     **values(change.shift, *ESTIMATE[1:]),
                     "shift": change.shift.value,
                     "at": round(change.at_s * 1e6),
                 }
             )
-            factors.append(one.factors)
+            factors.append(line.factors)
         return with_factors(rows, CHANGES, factors)
 
     def __repr__(self) -> str:
         counts = (
             f"{len(self._history.series)} series",
-            wording.plural(sum(len(one.points) for one in self._history.series), "point"),
+            wording.plural(sum(len(line.points) for line in self._history.series), "point"),
             wording.plural(len(list(self._changes())), "change point"),
         )
         return f"<MetricHistory {self._history.metric}: {', '.join(counts)}>"
@@ -87,22 +89,22 @@ class MetricHistory:
         """Returns the newest value of each series and the sentences on changes for a notebook."""
         rows = [
             (
-                one.target,
-                one.label,
-                str(len(one.points)),
-                *wording.estimate_cells(one.points[-1].estimate)[:2],
+                line.target,
+                line.label,
+                str(len(line.points)),
+                *wording.estimate_cells(line.points[-1].estimate)[:2],
             )
-            for one in self._history.series
-            if one.points
+            for line in self._history.series
+            if line.points
         ]
         sentences = [change.sentence for _, change in self._changes()]
         head = ("target", "metric", "runs", "newest value", "interval")
         return notebook_html.table(repr(self)[1:-1], head, rows, below=sentences)
 
     def _changes(self) -> Iterator[tuple[SeriesHistory, ChangePoint]]:
-        for one in self._history.series:
-            for change in one.changes:
-                yield one, change
+        for line in self._history.series:
+            for change in line.changes:
+                yield line, change
 
 
 def metric_history(

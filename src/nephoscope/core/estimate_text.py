@@ -1,14 +1,31 @@
 """An estimate in words: its value and its interval with as many digits as the interval shows."""
 
+# ruff: noqa: D102  core/model.py describes the fields.
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from nephoscope.core import units
 from nephoscope.core.naming import clean
 
-if TYPE_CHECKING:
-    from nephoscope.core.model import Estimate
+
+class Estimate(Protocol):
+    """What the text needs of an estimate (see core/model.py)."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def censored(self) -> bool: ...
 
 
 def digits_for(estimate: Estimate) -> int:

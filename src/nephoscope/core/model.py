@@ -329,13 +329,13 @@ class Estimate:
 
     def __repr__(self) -> str:
         """Returns what `str` does, with the confidence and the name of the class."""
-        return f"<Estimate {self}, {self.confidence:.4g} confidence>"
+        return f"<Estimate {self}, {100 * self.confidence:.4g} % confidence>"
 
     def _repr_html_(self) -> str:
         """Returns the estimate for a notebook, with the method below it."""
         from html import escape
 
-        below = f"{self.confidence:.4g} confidence; {self.method}"
+        below = f"{100 * self.confidence:.4g} % confidence; {self.method}"
         note = f"<br><small>{escape(self.note)}</small>" if self.note else ""
         return f"<b>{escape(str(self))}</b><br><small>{escape(below)}</small>{note}"
 
