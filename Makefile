@@ -36,8 +36,9 @@ fuzz: setup-dev ## Mutate what is read from outside for TIME seconds (60); fails
 generate: setup-dev ## Write contracts/ and the pages of measured figures (CHECK=1 compares only)
 	$(PY) tools/generate.py $(if $(CHECK),--check)
 
-docs: setup-run ## Write the reference pages to docs/reference/generated/
-	@echo docs/reference/README.md
+docs: setup-run ## Build the documentation as a site below site/, with a gallery of reports that are measured here once
+	@tools/setup.sh docs
+	@$(PY) tools/docs_site.py .setup/docs
 
 bench: setup-dev ## Compare with third-party tools that are installed (fio, iperf3, likwid, stress-ng, …)
 	@tools/bench.sh $(ARGS)
@@ -64,7 +65,7 @@ sdist: setup-dev ## Build the source archive into dist/
 	$(PY) -m hatchling build -t sdist
 
 clean: ## Remove everything that was built
-	rm -rf target .venv .setup dist src/nephoscope/_probe src/nephoscope/_contracts docs/reference/generated
+	rm -rf target .venv .setup dist src/nephoscope/_probe src/nephoscope/_contracts docs/reference/generated site
 
 .PHONY: setup-run setup-dev check-rust check-python
 check-rust:

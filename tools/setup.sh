@@ -9,6 +9,7 @@
 #   tools/setup.sh probe-here     only the static programs for this machine
 #   tools/setup.sh probe-aarch64  the same for 64-bit ARM; probe-x86_64: for that
 #   tools/setup.sh storage [ARCH] the probe with the libraries of storage services (nephoscope-storage)
+#   tools/setup.sh docs           what builds the site of the documentation, in an environment of its own
 #   tools/setup.sh notices        only the licence notices of what the programs contain
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -314,10 +315,21 @@ case "${1:-run}" in
     find_cargo
     notices
     ;;
+  docs)
+    folder=.setup/docs/environment
+    if [ ! -e "$folder/done" ] || [ requirements-docs.lock -nt "$folder/done" ]; then
+      say "this installs the $(grep -c == requirements-docs.lock) Python packages of requirements-docs.lock into $folder"
+      rm -rf "$folder"
+      "$(find_python)" -m venv "$folder"
+      "$folder/bin/pip" install -q --disable-pip-version-check --require-hashes -r requirements-docs.lock ||
+        stop "pip could not install requirements-docs.lock. Check the network, then run the same command again."
+      touch "$folder/done"
+    fi
+    ;;
   probe-aarch64 | probe-x86_64)
     find_cargo
     build_probe "${1#probe-}"
     say "built src/nephoscope/_probe/${1#probe-}-linux/nephoscope-{probe,lab,sim}"
     ;;
-  *) stop "'$1' is not a set-up; use run, dev, test-tools, probe-here, probe-aarch64, storage or notices." ;;
+  *) stop "'$1' is not a set-up; use run, dev, test-tools, probe-here, probe-aarch64, storage, docs or notices." ;;
 esac
