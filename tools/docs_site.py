@@ -41,7 +41,7 @@ PARTS: Mapping[str, str] = {
     "Decisions": "decisions",
     "Contributor's guide": "contributing",
 }
-_QUIET = {"NO_MKDOCS_2_WARNING": "1", "PATH": os.environ.get("PATH", "")}
+_ENVIRONMENT = {"NO_MKDOCS_2_WARNING": "1", "PATH": os.environ.get("PATH", "")}
 """The theme advertises on standard error unless it is asked not to."""
 
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
@@ -124,8 +124,8 @@ def navigation(pages: Path) -> list[Any]:
     for title, folder in PARTS.items():
         menu.append({title: list(_entries(pages, pages / folder))})
     rest = ("architecture.md", "principles.md", *sorted(ROOT_PAGES.values()))
-    others = [{title_of(pages / name): name} for name in rest if name != "overview.md"]
-    return [*menu, {"Project": others}]
+    project = [{title_of(pages / name): name} for name in rest if name != "overview.md"]
+    return [*menu, {"Project": project}]
 
 
 def _entries(pages: Path, folder: Path) -> Iterable[Any]:
@@ -210,7 +210,7 @@ def main() -> int:
     file.write_text(as_text(configuration(folder, pages)), encoding="utf-8")
     # Its quiet mode would not count warnings either, so strict would hold nothing.
     words = [str(folder / "environment" / "bin" / "mkdocs"), "build", "-f", str(file)]
-    done = subprocess.run(words, env=_QUIET, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(words, env=_ENVIRONMENT, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         sys.stderr.write(done.stderr)
         return done.returncode
