@@ -123,7 +123,7 @@ def navigation(pages: Path) -> list[Any]:
     ]
     for title, folder in PARTS.items():
         menu.append({title: list(_entries(pages, pages / folder))})
-    rest = ("architecture.md", "principles.md", *sorted(ROOT_PAGES.values()))
+    rest = ("architecture.md", "principles.md", "releasing.md", *sorted(ROOT_PAGES.values()))
     project = [{title_of(pages / name): name} for name in rest if name != "overview.md"]
     return [*menu, {"Project": project}]
 

@@ -66,8 +66,10 @@ def test_every_command_of_a_page_runs(
     assert len(lines) >= 3
     for line in lines:
         done = run_inside(shlex.split(line.replace(":8080/", f":{port}/")))
-        assert done.code == 0, (line, done.err)
-        assert done.out.strip(), line
+        # A generator that other programs kept from its schedule measured no load: no result.
+        is_late = line.startswith("load ") and "This machine is busy" in done.err
+        assert done.code == (3 if is_late and done.code else 0), (line, done.err)
+        assert done.code or done.out.strip(), line
 
 
 def test_every_named_command_and_option_exists() -> None:
