@@ -101,6 +101,7 @@ def test_the_wheel_carries_schemas_and_the_manual_page_of_every_command(wheel: P
     for command in command_line.program.commands:
         assert re.search(rf"^\.SS nephoscope {command}", page, flags=re.M), command
     assert ".SH EXIT STATUS" in page
+    assert re.search(r"^\.SH NAME\nnephoscope \\- [^\n]+\n\.SH SYNOPSIS$", page, flags=re.M)
 
 
 def test_the_wheel_carries_every_file_of_the_studies(wheel: Path) -> None:
