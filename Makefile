@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DEV := .setup/dev
 RUN := .setup/run
 
-.PHONY: help survey serve page test test-all check fuzz format generate docs bench audit storage probe probe-aarch64 wheel clean
+.PHONY: help survey serve page test test-all check fuzz format generate docs bench audit storage probe probe-aarch64 wheel sdist clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -36,8 +36,9 @@ fuzz: setup-dev ## Mutate what is read from outside for TIME seconds (60); fails
 generate: setup-dev ## Write contracts/ and the pages of measured figures (CHECK=1 compares only)
 	$(PY) tools/generate.py $(if $(CHECK),--check)
 
-docs: setup-run ## Write the reference pages to docs/reference/generated/
-	@echo docs/reference/README.md
+docs: setup-run ## Build the documentation as a site below site/, with a gallery of reports that are measured here once
+	@tools/setup.sh docs
+	@$(PY) tools/docs_site.py .setup/docs
 
 bench: setup-dev ## Compare with third-party tools that are installed (fio, iperf3, likwid, stress-ng, …)
 	@tools/bench.sh $(ARGS)
@@ -56,11 +57,15 @@ page: setup-dev ## Build the dashboard's page from web/ (needs node)
 audit: setup-dev ## Licences and sums of what others wrote, known vulnerabilities (needs the network)
 	$(PY) tools/audit.py $(ARGS)
 
-wheel: setup-dev ## Build the wheel, with the probe inside, into dist/
-	.venv/bin/pip wheel --no-deps --no-build-isolation -q -w dist .
+wheel: setup-dev ## Build the wheel, with the programs inside, into dist/ (ARCH=aarch64: for 64-bit ARM)
+	@$(if $(ARCH),tools/setup.sh probe-$(ARCH))
+	$(if $(ARCH),NEPHOSCOPE_ARCH=$(ARCH)) .venv/bin/pip wheel --no-deps --no-build-isolation -q -w dist .
+
+sdist: setup-dev ## Build the source archive into dist/
+	$(PY) -m hatchling build -t sdist
 
 clean: ## Remove everything that was built
-	rm -rf target .venv .setup dist src/nephoscope/_probe src/nephoscope/_contracts docs/reference/generated
+	rm -rf target .venv .setup dist src/nephoscope/_probe src/nephoscope/_contracts docs/reference/generated site
 
 .PHONY: setup-run setup-dev check-rust check-python
 check-rust:

@@ -101,6 +101,7 @@ def test_the_wheel_carries_schemas_and_the_manual_page_of_every_command(wheel: P
     for command in command_line.program.commands:
         assert re.search(rf"^\.SS nephoscope {command}", page, flags=re.M), command
     assert ".SH EXIT STATUS" in page
+    assert re.search(r"^\.SH NAME\nnephoscope \\- [^\n]+\n\.SH SYNOPSIS$", page, flags=re.M)
 
 
 def test_the_wheel_carries_every_file_of_the_studies(wheel: Path) -> None:
@@ -148,6 +149,12 @@ def test_the_wheel_names_every_crate_of_its_programs_with_its_licence(wheel: Pat
     assert linked <= with_text
     assert "Embedded in reports: plotly-cartesian" in text
     assert "Part of the dashboard's page: svelte" in text
+
+
+def test_the_newest_version_of_the_changelog_is_that_of_the_package() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", text, re.M)
+    assert versions[:2] == ["Unreleased", nephoscope.__version__]
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])

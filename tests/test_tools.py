@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import ROOT
@@ -119,34 +122,54 @@ def test_marks_choose_tests_of_programs_and_those_that_are_not_installed(tmp_pat
     )
 
 
-def test_setup_installs_what_is_missing_once_the_lock_is_free(tmp_path: Path) -> None:
-    """tools/setup.sh with an apt that another program keeps from its lists the first time."""
-    (tmp_path / "tools").mkdir()
+APT = (
+    'echo "$*" >>calls\n'
+    '[ "$(grep -c update calls)" != 1 ] || { echo "E: Could not get lock x"; exit 1; }'
+)
+
+
+def setup_of(folder: Path, user: int) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Returns what runs tools/setup.sh as a user, with an apt that only writes down its words."""
+    (folder / "tools").mkdir()
     table = (
         "one always sh\ntwo always no-such-a no-such-b\nthree slow no-such-c\n- none no-such-d\n"
     )
-    (tmp_path / "tools" / "test_packages.txt").write_text(f"# comment\n{table}")
-    script = tmp_path / "tools" / "setup.sh"
+    (folder / "tools" / "test_packages.txt").write_text(f"# comment\n{table}")
+    script = folder / "tools" / "setup.sh"
     script.write_bytes((ROOT / "tools" / "setup.sh").read_bytes())
-    (tmp_path / "bin").mkdir()
+    (folder / "bin").mkdir()
     programs = {
-        "apt-get": 'echo "$*" >>calls\n'
-        '[ "$(grep -c update calls)" != 1 ] || { echo "E: Could not get lock x"; exit 1; }',
+        "apt-get": APT,
         "sleep": 'echo "sleep $*" >>calls',
-        "id": "echo 0",
+        "id": f"echo {user}",
+        "sudo": 'echo "sudo $*" >>calls\n[ "$1" != -n ] || shift\nexec "$@"',
     }
     for name, text in programs.items():
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / "bin" / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    for words, packages in (((), "two"), (("slow",), "two three")):
-        (tmp_path / "calls").write_text("")
-        done = subprocess.run(
+        (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "bin" / name).chmod(0o755)
+
+    def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        (folder / "calls").write_text("")
+        return subprocess.run(
             ["bash", str(script), "test-tools", *words],
-            env=environment,
+            env={
+                **os.environ,
+                "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+                "SUDO": options.pop("sudo", ""),
+            },
             capture_output=True,
             text=True,
+            **{"stdin": subprocess.DEVNULL, **options},
         )
+
+    return run
+
+
+def test_setup_installs_what_is_missing_once_the_lock_is_free(tmp_path: Path) -> None:
+    """An apt that another program keeps from its lists the first time."""
+    run = setup_of(tmp_path, user=0)
+    for words, packages in (((), "two"), (("slow",), "two three")):
+        done = run(*words)
         assert (done.returncode, done.stdout) == (0, "\n"), done.stderr
         assert "another program holds apt's lock" in done.stderr
         calls = (tmp_path / "calls").read_text().splitlines()
@@ -154,3 +177,23 @@ def test_setup_installs_what_is_missing_once_the_lock_is_free(tmp_path: Path) ->
         assert calls[1] == "sleep 5"
         assert calls[-1].endswith(f"install -y --no-install-recommends {packages}")
         assert "DPkg::Lock::Timeout" in calls[-1]
+
+
+def test_setup_asks_a_user_before_it_installs_with_sudo(tmp_path: Path) -> None:
+    run = setup_of(tmp_path, user=1000)
+    answers = {"y\n": True, "n\n": False, "\n": False}
+    for answer, installs in answers.items():
+        terminal, inside = pty.openpty()
+        os.write(terminal, answer.encode())
+        done = run(stdin=inside)
+        os.close(inside)
+        os.close(terminal)
+        assert "these Debian packages are missing: two" in done.stderr
+        assert ("install -y" in (tmp_path / "calls").read_text()) is installs, answer
+    # Nobody to ask: it goes on without them, and does not wait.
+    done = run()
+    assert done.stdout.startswith("no-such-a no-such-b")
+    assert "To run them: sudo apt-get install -y two" in done.stderr
+    assert (tmp_path / "calls").read_text() == ""
+    assert run(sudo="yes").stdout == "\n"
+    assert "sudo -n true\n" in (tmp_path / "calls").read_text()

@@ -150,7 +150,7 @@ def python_page() -> str:
         member = getattr(api, name)
         lines += [f"## {name}", "", *described(member, name)]
         methods = vars(member).items() if inspect.isclass(member) else ()
-        for word, method in methods if member.__module__ == api.__name__ else ():
+        for word, method in methods if member.__module__.startswith(api.__name__) else ():
             if not word.startswith("_") and inspect.getdoc(method):
                 lines += [f"### {name}.{word}", "", *described(method, word)]
     return GENERATED + "\n".join(lines)

@@ -7,8 +7,9 @@
 #   tools/setup.sh test-tools [slow]  the programs that tests start, with those of `make test-all`; prints the
 #                                 names of those that it may not install here
 #   tools/setup.sh probe-here     only the static programs for this machine
-#   tools/setup.sh probe-aarch64  the same for 64-bit ARM
+#   tools/setup.sh probe-aarch64  the same for 64-bit ARM; probe-x86_64: for that
 #   tools/setup.sh storage [ARCH] the probe with the libraries of storage services (nephoscope-storage)
+#   tools/setup.sh docs           what builds the site of the documentation, in an environment of its own
 #   tools/setup.sh notices        only the licence notices of what the programs contain
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,12 +21,23 @@ flock 9
 say() { echo "setup: $*" >&2; }
 stop() { echo "setup: $1" >&2; exit 4; }
 
-# Sets root to the words that make what follows run as root.
-find_root() {
+# Sets root to the words that make what follows run as root. Whoever sits at a terminal is asked first;
+# without one, SUDO=yes agrees.
+find_root() { # Debian package names
+  local answer
   root=()
   [ "$(id -u)" != 0 ] || return 0
-  root=(sudo -n)
-  sudo -n true 2>/dev/null
+  command -v sudo >/dev/null || return 1
+  if [ "${SUDO:-}" != yes ]; then
+    [ -t 0 ] || return 1
+    echo "setup: these Debian packages are missing: $*" >&2
+    read -rp "setup: install them with sudo? [y/N] " answer
+    [[ $answer == [yY]* ]] || return 1
+    SUDO=yes
+  fi
+  root=(sudo)
+  [ -t 0 ] || root+=(-n)
+  "${root[@]}" true
 }
 
 install_packages() { # Debian package names
@@ -33,7 +45,7 @@ install_packages() { # Debian package names
   if ! command -v apt-get >/dev/null; then
     stop "this needs $*. Install them with this system's package manager, then run the same command again."
   fi
-  find_root || stop "this needs $*. Run: sudo apt-get install -y $* ; then run the same command again."
+  find_root "$@" || stop "this needs $*. Run: sudo apt-get install -y $* ; or the same command with SUDO=yes before it."
   say "installing $*"
   # apt waits for the lock of packages by itself, and not for that of the lists. Another set-up or a timer
   # of the system may hold either for minutes.
@@ -102,7 +114,7 @@ test_tools() { # "slow" for what only slow tests need, too
     say "tests that need ${left_out[*]} will be skipped: their packages start services, or are for x86_64 only"
   fi
   if [ ${#packages[@]} != 0 ]; then
-    if command -v apt-get >/dev/null && find_root; then
+    if command -v apt-get >/dev/null && find_root "${packages[@]}"; then
       install_packages "${packages[@]}"
     else
       say "some tests will be skipped. To run them: sudo apt-get install -y ${packages[*]}"
@@ -122,10 +134,24 @@ find_cargo() {
     stop "this needs Rust 1.89 or newer and found $version. Run: rustup update stable"
 }
 
-environment() { # lock file, stamp
+# Sets stamp.
+environment_is_fresh() { # lock file
+  stamp=.setup/$(basename "$1").$(sha256sum "$1" pyproject.toml | sha256sum | cut -c1-16)
+  [ -e "$stamp" ] && [ -x .venv/bin/nephoscope ]
+}
+
+# Before anything is installed or built, what will be.
+announce() { # lock file
+  local stamp
+  if ! environment_is_fresh "$1"; then
+    say "this will install the $(grep -c == "$1") Python packages of $1 into .venv, with their sums checked"
+  fi
+  probe_is_fresh || say "this will build the static programs with cargo, from crates of Cargo.lock, below target/"
+}
+
+environment() { # lock file
   local lock=$1 stamp
-  stamp=.setup/$(basename "$lock").$(sha256sum "$lock" pyproject.toml | sha256sum | cut -c1-16)
-  [ -e "$stamp" ] && [ -x .venv/bin/nephoscope ] && return
+  environment_is_fresh "$lock" && return
   [ -x .venv/bin/python ] || "$(find_python)" -m venv .venv ||
     stop "the virtual environment .venv cannot be made. Check free space and permissions here."
   say "installing the locked Python packages of $lock"
@@ -167,6 +193,11 @@ choose_target() { # architecture
     [ "$arch" = "$(uname -m)" ] || flags="$flags -C linker=rust-lld -C link-self-contained=yes"
   elif [ "$arch" = "$(uname -m)" ]; then
     target=$arch-unknown-linux-gnu
+  elif [ -d "$(rustc --print sysroot)/lib/rustlib/$arch-unknown-linux-gnu" ] &&
+    command -v "$arch-linux-gnu-gcc" >/dev/null; then
+    # As distributions package Rust: the standard library of the other architecture, without musl.
+    target=$arch-unknown-linux-gnu
+    flags="$flags -C linker=$arch-linux-gnu-gcc"
   else
     stop "the probe for $arch needs the Rust target $musl, which is not installed. Run: rustup target add $musl"
   fi
@@ -251,17 +282,18 @@ case "${1:-run}" in
     test_tools "${2:-}"
     ;;
   run | dev)
+    # The development lock holds everything of the other one, in the same versions.
+    lock=requirements.lock
+    if [ "$1" = dev ] || ls .setup/requirements-dev.lock.* >/dev/null 2>&1; then
+      lock=requirements-dev.lock
+    fi
+    announce "$lock"
     system_packages
     find_cargo
     # Most of the build keeps one CPU busy, so the Python packages are installed beside it.
     (probe_is_fresh || build_probe "$(uname -m)"; notices) &
     building=$!
-    # The development lock holds everything of the other one, in the same versions.
-    if [ "$1" = dev ] || ls .setup/requirements-dev.lock.* >/dev/null 2>&1; then
-      environment requirements-dev.lock
-    else
-      environment requirements.lock
-    fi
+    environment "$lock"
     wait "$building"
     generate
     ;;
@@ -283,10 +315,21 @@ case "${1:-run}" in
     find_cargo
     notices
     ;;
-  probe-aarch64)
-    find_cargo
-    build_probe aarch64
-    say "built src/nephoscope/_probe/aarch64-linux/nephoscope-{probe,lab,sim}"
+  docs)
+    folder=.setup/docs/environment
+    if [ ! -e "$folder/done" ] || [ requirements-docs.lock -nt "$folder/done" ]; then
+      say "this installs the $(grep -c == requirements-docs.lock) Python packages of requirements-docs.lock into $folder"
+      rm -rf "$folder"
+      "$(find_python)" -m venv "$folder"
+      "$folder/bin/pip" install -q --disable-pip-version-check --require-hashes -r requirements-docs.lock ||
+        stop "pip could not install requirements-docs.lock. Check the network, then run the same command again."
+      touch "$folder/done"
+    fi
     ;;
-  *) stop "'$1' is not a set-up; use run, dev, test-tools, probe-here, probe-aarch64, storage or notices." ;;
+  probe-aarch64 | probe-x86_64)
+    find_cargo
+    build_probe "${1#probe-}"
+    say "built src/nephoscope/_probe/${1#probe-}-linux/nephoscope-{probe,lab,sim}"
+    ;;
+  *) stop "'$1' is not a set-up; use run, dev, test-tools, probe-here, probe-aarch64, storage, docs or notices." ;;
 esac

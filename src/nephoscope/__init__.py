@@ -1,3 +1,3 @@
 """Benchmarks of cloud machines and networks, with confidence intervals."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
+from click.testing import CliRunner
 from tests.store.factory import filled
 from tests.tools import needs
 
@@ -100,3 +101,23 @@ def test_bash_completes_names_with_colons(tmp_path: Path) -> None:
         ["bash", "-c", asked], env=env, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.splitlines() == ["local", "db1"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "place"),
+    [
+        ("bash", "data/bash-completion/completions/nephoscope"),
+        ("zsh", "data/zsh/site-functions/_nephoscope"),
+        ("fish", "settings/fish/completions/nephoscope.fish"),
+    ],
+)
+def test_scripts_are_written_where_shells_look_for_them(
+    shell: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    printed = CliRunner().invoke(command_line.program, ["completion", shell])
+    written = CliRunner().invoke(command_line.program, ["completion", shell, "--install"])
+    assert written.stdout == f"{tmp_path / place}\n"
+    assert (tmp_path / place).read_text() == printed.stdout
+    assert ("fpath+=" in written.stderr) is (shell == "zsh")

@@ -27,7 +27,7 @@ def test_every_block_of_the_guide_runs(
     for block in blocks:
         exec(compile(block, str(GUIDE), "exec"), names)
     printed = capsys.readouterr().out
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     assert f"{later} finished" in printed
     assert "response_time_mean_ns equivalent 1.0" in printed
     assert "There is no run 'no-such-run'" in printed

@@ -290,7 +290,7 @@ class TrialRecord:
         return next(filter(None, (*self.reason_codes, self.failure_name)), "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Estimate:
     """One statistic with what it takes to believe it; value, low and high share the unit.
 
@@ -320,6 +320,24 @@ class Estimate:
         if self.low is None or self.high is None or self.value == 0:
             return None
         return (self.high - self.low) / 2 / abs(self.value)
+
+    def __str__(self) -> str:
+        """Returns value, interval and n: '11.2 GB/s [11.0, 11.4] (n = 12)'."""
+        from nephoscope.core.estimate_text import estimate_text
+
+        return estimate_text(self)
+
+    def __repr__(self) -> str:
+        """Returns what `str` does, with the confidence and the name of the class."""
+        return f"<Estimate {self}, {100 * self.confidence:.4g} % confidence>"
+
+    def _repr_html_(self) -> str:
+        """Returns the estimate for a notebook, with the method below it."""
+        from html import escape
+
+        below = f"{100 * self.confidence:.4g} % confidence; {self.method}"
+        note = f"<br><small>{escape(self.note)}</small>" if self.note else ""
+        return f"<b>{escape(str(self))}</b><br><small>{escape(below)}</small>{note}"
 
 
 @dataclass(frozen=True, slots=True)

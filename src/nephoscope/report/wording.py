@@ -8,6 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from nephoscope.core import units
+from nephoscope.core.estimate_text import digits_for as digits_for
+from nephoscope.core.estimate_text import estimate_cells as estimate_cells
+from nephoscope.core.estimate_text import estimate_text as estimate_text
+from nephoscope.core.estimate_text import interval_text as interval_text
+from nephoscope.core.estimate_text import value_text as value_text
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import (
     Consistency,
@@ -73,64 +78,6 @@ def setting_text(metric: MetricResult, targets: int, leave_out: Iterable[str] = 
 def aligned(text: str) -> str:
     """Returns a label with an indent and padding that a page keeps, as wide as digits."""
     return _PADDING.sub("\N{FIGURE SPACE}", text)
-
-
-def digits_for(estimate: Estimate) -> int:
-    """Significant digits that show the interval's width, from 3 to 6."""
-    return units.interval_digits(estimate.value, estimate.low, estimate.high)
-
-
-def value_text(estimate: Estimate) -> str:
-    """The value with its unit: '11.2 GB/s'; of a lower bound '≥ 1.20 s'."""
-    if _is_large_count(estimate):
-        return _count(estimate.value, estimate)
-    least = "≥ " if estimate.censored else ""
-    return least + units.format_value(estimate.value, estimate.unit, digits_for(estimate))
-
-
-def interval_text(estimate: Estimate) -> str:
-    """The interval in the value's unit, '[11.0, 11.4]', or that there is none."""
-    if estimate.low is None and estimate.high is None:
-        return f"none (n = {estimate.n})"  # the note says why, among the warnings
-    divisor, _ = units.scale_of(estimate.unit, estimate.value)
-    digits = digits_for(estimate)
-    if estimate.censored:
-        bound = estimate.value if estimate.low is None else estimate.low
-        return f"[{units.format_number(bound / divisor, digits)}, ∞)"
-    sides = [
-        "?"
-        if side is None
-        else _count(side, estimate)
-        if _is_large_count(estimate)
-        else units.format_number(side / divisor, digits)
-        for side in (estimate.low, estimate.high)
-    ]
-    missing = f" ({clean(estimate.note)})" if "?" in sides and estimate.note else ""
-    return f"[{sides[0]}, {sides[1]}]{missing}"
-
-
-def _is_large_count(estimate: Estimate) -> bool:
-    return estimate.unit == "count" and abs(estimate.value) >= 10_000
-
-
-def _count(value: float, estimate: Estimate) -> str:
-    """'65,000,000': digits beyond what the interval tells are noughts; an exact count is whole."""
-    if estimate.low is not None and estimate.high is not None and estimate.low < estimate.high:
-        value = float(f"{value:.{digits_for(estimate) - 1}e}")
-    return f"{value:,.0f}"
-
-
-def estimate_text(estimate: Estimate) -> str:
-    """The whole estimate in a sentence: '11.2 GB/s [11.0, 11.4] (n = 12)'."""
-    interval = interval_text(estimate)
-    if not interval.startswith("["):
-        return f"{value_text(estimate)} (no interval, n = {estimate.n})"
-    return f"{value_text(estimate)} {interval} (n = {estimate.n})"
-
-
-def estimate_cells(estimate: Estimate) -> tuple[str, str, str]:
-    """Value, interval and n of an estimate, for a table's row."""
-    return value_text(estimate), interval_text(estimate), str(estimate.n)
 
 
 def plain(estimate: Estimate) -> Estimate:

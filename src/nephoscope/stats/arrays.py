@@ -24,10 +24,11 @@ from nephoscope.stats.change_points.detection import DetectedStep
 from nephoscope.stats.compare import MARGIN, TwoSampleComparison
 from nephoscope.stats.statistics import estimates, means
 from nephoscope.stats.statistics.dependence import ASSUMED, INDEPENDENT
-from nephoscope.stats.statistics.values import Numbers, Refused, clean, finite
+from nephoscope.stats.statistics.values import Numbers, Refused, clean, finite, known_confidence
 
 Direction = Literal["lower", "higher", "none"]
 LEAST_GROUPS = 3
+FALSE_ALARM_RANGE = (0.01, 0.2)
 STEADY_CADENCE_S = 86_400.0
 """Distance of values without times: too long for a daily season."""
 
@@ -40,7 +41,7 @@ def median(
     independent: the values cannot depend on each other, such as replications of a simulation.
     """
     prior = INDEPENDENT if independent else ASSUMED
-    return estimates.median(values, unit=unit, confidence=confidence, prior=prior)
+    return estimates.median(values, unit=unit, confidence=known_confidence(confidence), prior=prior)
 
 
 def ratio(
@@ -60,10 +61,10 @@ def ratio(
     return compare.independent(
         a,
         b,
-        better=Better(better),
+        better=_direction(better),
         margin=margin,
         unit=unit,
-        confidence=confidence,
+        confidence=known_confidence(confidence),
         replications=independent,
     )
 
@@ -82,12 +83,19 @@ def paired(
     return compare.paired(
         a,
         b,
-        better=Better(better),
+        better=_direction(better),
         margin=margin,
         unit=unit,
-        confidence=confidence,
+        confidence=known_confidence(confidence),
         replications=independent,
     )
+
+
+def _direction(better: str) -> Better:
+    try:
+        return Better(better)
+    except ValueError as error:
+        raise Refused(f"better is 'lower', 'higher' or 'none', not {better!r}.") from error
 
 
 def nested(groups: Sequence[Numbers], *, unit: str = "none", confidence: float = 0.95) -> Estimate:
@@ -102,7 +110,7 @@ def nested(groups: Sequence[Numbers], *, unit: str = "none", confidence: float =
             f"measure at least {LEAST_GROUPS}."
         )
     centres = np.array([float(finite(clean(group)).mean()) for group in groups])
-    return means.mean_t(centres, unit=unit, confidence=confidence)
+    return means.mean_t(centres, unit=unit, confidence=known_confidence(confidence))
 
 
 def history(
@@ -121,6 +129,12 @@ def history(
     Raises Refused for timeouts, for fewer values than a test needs, and for times that do not
     belong to them.
     """
+    lowest, highest = FALSE_ALARM_RANGE
+    if not lowest <= false_alarms <= highest:
+        raise Refused(
+            f"A share of {false_alarms:g} false alarms is not tabulated; "
+            f"give one of {lowest:g} to {highest:g}."
+        )
     array = finite(values, statistic="history")
     usual: Numbers = STEADY_CADENCE_S * np.arange(array.size, dtype=np.float64)
     times = finite(usual if at_s is None else at_s)
@@ -134,5 +148,9 @@ def history(
             f"measure at least {step_test.MINIMUM_POINTS}."
         )
     return detection.detect(
-        times, array, false_alarms=false_alarms, confidence=confidence, smallest=smallest
+        times,
+        array,
+        false_alarms=false_alarms,
+        confidence=known_confidence(confidence),
+        smallest=smallest,
     )

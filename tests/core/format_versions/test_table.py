@@ -69,6 +69,7 @@ WRITERS = {
     "features/watch/folder.py": "watch",
     "features/watch/events.py": "watch",
     "features/watch/unit.py": "read by systemd alone",
+    "cli/commands/completion.py": "read by shells alone",
     "features/sla/evidence.py": "evidence",
     "features/sla/watch.py": "read by Prometheus alone",
     "measure/lab/state.py": "lab-state",

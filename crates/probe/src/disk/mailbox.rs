@@ -99,7 +99,7 @@ impl Mailbox {
             MailStep::Delete { file, .. } => {
                 let name = self.name(file);
                 // SAFETY: a C string on the stack, our own descriptor.
-                if unsafe { libc::unlinkat(self.folder.fd(), name.as_ptr(), 0) } != 0 {
+                if unsafe { libc::unlinkat(self.folder.fd(), name.as_ptr().cast(), 0) } != 0 {
                     return Err(self.failed("Deleting a file"));
                 }
                 self.counts.deleted += 1;
@@ -137,7 +137,7 @@ impl Mailbox {
     }
 
     /// `d3/f123`, or `f123` where there are no folders; ends in NUL bytes.
-    fn name(&self, file: u64) -> [libc::c_char; 48] {
+    fn name(&self, file: u64) -> [u8; 48] {
         use std::io::Write;
         let mut name = [0u8; 48];
         let mut rest = &mut name[..47];
@@ -146,7 +146,7 @@ impl Mailbox {
             many => write!(rest, "d{}/f{file}", file % many),
         };
         written.expect("two numbers of 20 digits fit");
-        name.map(u8::cast_signed)
+        name
     }
 
     fn open(&self, file: u64, flags: libc::c_int, what: &str) -> Result<File> {
@@ -154,7 +154,7 @@ impl Mailbox {
         let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         loop {
             // SAFETY: a C string on the stack; the descriptor is ours alone.
-            let fd = unsafe { libc::openat(self.folder.fd(), name.as_ptr(), flags, 0o600) };
+            let fd = unsafe { libc::openat(self.folder.fd(), name.as_ptr().cast(), flags, 0o600) };
             if fd >= 0 {
                 // SAFETY: as above.
                 return Ok(unsafe { File::from_raw_fd(fd) });

@@ -19,7 +19,6 @@ from nephoscope.core.errors import UsageError
 if TYPE_CHECKING:
     from nephoscope.features.compaction.reading import StoredSummaries
     from nephoscope.features.history.records import History
-    from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.series import Series
     from nephoscope.store import Store, StoredRun
     from nephoscope.store.summary import RunMeasurements
@@ -109,6 +108,7 @@ def history(args: _HistoryArguments) -> int:
     from nephoscope.features.history import series
     from nephoscope.features.history.result import HistorySettings
     from nephoscope.features.history.section import section
+    from nephoscope.features.history.stored import of_series
     from nephoscope.store import Store
     from nephoscope.store.engines import opened
 
@@ -144,7 +144,7 @@ def history(args: _HistoryArguments) -> int:
         )
         runs = StoredSummaries(run_store, wanted, [repetition])
     every, notes = read(runs, window_s=args.window_s)
-    analysis = _history(
+    analysis = of_series(
         run_store, runs, every, notes, args.metric, settings, args.forecast, args.back_test
     )
     _log_problems(runs)
@@ -191,55 +191,6 @@ def _has_target(run: StoredRun | RunMeasurements, wanted: Sequence[str]) -> bool
     from nephoscope.store import StoredRun
 
     return not wanted or isinstance(run, StoredRun) or not run.targets.keys().isdisjoint(wanted)
-
-
-def _history(
-    store: Store,
-    runs: StoredSummaries,
-    every_series: Sequence[Series],
-    notes: Sequence[str],
-    metric: str,
-    settings: HistorySettings,
-    forecast: bool,
-    back_test: bool,
-) -> History:
-    from nephoscope.features.history import forecast as predicting
-    from nephoscope.features.history.records import History
-    from nephoscope.features.history.result import analyse, conclude
-
-    judge = None
-    if runs.repetitions():
-        from nephoscope.features.history.confirm import Judge
-
-        judge = Judge(store, runs, settings.margin, settings.confidence)
-    histories = [analyse(entry, settings, judge) for entry in every_series]
-    results = conclude(histories, settings.margin)
-    timed = [entry for entry in every_series if entry.has_times]
-    if (forecast or back_test) and len(timed) < len(every_series):
-        notes = [*notes, f"{len(every_series) - len(timed)} series have no times to predict for."]
-    classes = predicting.classes_of(timed, settings.false_alarms) if forecast or back_test else []
-    if forecast:
-        own = {id(entry.series): [entry] for levels in classes for entry in levels}
-        results = [
-            replace(result, forecasts=tuple(predicting.forecasts(own.get(id(series), []))))
-            for result, series in zip(results, every_series, strict=True)
-        ]
-    return History(
-        metric,
-        settings.false_alarms,
-        settings.margin,
-        settings.confidence,
-        tuple(results),
-        tuple(notes),
-        tuple(
-            entry
-            for levels in classes
-            if forecast and len(levels) > 1
-            for entry in predicting.forecasts(levels)
-        ),
-        predicting.back_test(classes) if back_test else None,
-        settings.min_change,
-    )
 
 
 def _repeated(

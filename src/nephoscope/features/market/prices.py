@@ -6,13 +6,12 @@ What an import reads is stored in STORE/market/prices.json.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nephoscope import __version__
 from nephoscope.core import limits
@@ -25,6 +24,9 @@ from nephoscope.features.market.records import PricedOffer
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.imports.source import DATABASE
 from nephoscope.store.market.catalogue import folder_of
+
+if TYPE_CHECKING:
+    import sqlite3
 
 ALIASES: Mapping[str, str] = {
     "amazon-web-services": "aws",
@@ -127,6 +129,9 @@ def _with_licence(price: float | None, offer: Offer) -> float | None:
 
 def _of_database(file: Path) -> PriceList:
     """Returns the active prices per hour with Linux of the database of `sparecores-data`."""
+    # Some builds of Python lack it, and only this reading needs it.
+    import sqlite3
+
     calls = iter(range(_MOST_CALLS))
     result = PriceList()
     offers: dict[tuple[str, str, str, str], PricedOffer] = {}

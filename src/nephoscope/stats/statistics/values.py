@@ -36,12 +36,24 @@ class Refused(NephoscopeError):
     """A statistic that may not be given; the text says why, and what it would take."""
 
 
+def known_confidence(confidence: float) -> float:
+    """Returns a confidence between 0 and 1. Raises Refused for anything else."""
+    if isinstance(confidence, int | float) and 0 < confidence < 1:
+        return float(confidence)
+    raise Refused(f"A confidence of {confidence!r} has no meaning; give a share such as 0.95.")
+
+
 def clean(values: Numbers, *, least: int = 1) -> Array:
     """The numbers as a float array of shape (n,); +inf stands for a timeout (censored).
 
     Raises Refused for fewer than `least` values, not-a-number, minus infinity, or another shape.
     """
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise Refused(
+            "The values are not one series of numbers; give one number a trial."
+        ) from error
     if array.ndim != 1:
         raise Refused(f"Values of shape {array.shape} are not one series; give one value a trial.")
     if array.size < least:

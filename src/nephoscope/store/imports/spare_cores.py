@@ -6,11 +6,10 @@ server and configuration.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nephoscope.core import limits
 from nephoscope.core.model import Better
@@ -18,6 +17,9 @@ from nephoscope.core.reading import jsontext
 from nephoscope.store.imports.rows import ImportedFigures, ImportedRow, meets, number
 from nephoscope.store.imports.source import Source
 from nephoscope.store.imports.units import Unit, unit_of
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _STEPS = 1_000
 _MAX_CALLS = 2_000_000
@@ -31,6 +33,9 @@ _MISSING = (
 
 def read(source: Source, conditions: Mapping[str, str]) -> ImportedFigures:
     """Returns the scores that meet all conditions. ValueError for what is no such database."""
+    # Some builds of Python lack it, and only this reading needs it.
+    import sqlite3
+
     uri = source.path.absolute().as_uri()
     calls = iter(range(_MAX_CALLS))
     try:

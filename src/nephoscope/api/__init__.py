@@ -15,27 +15,53 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from nephoscope.api.history import MetricHistory, metric_history
+from nephoscope.api.tables import (
+    COMPARED,
+    ESTIMATE,
+    ESTIMATES,
+    FINDINGS,
+    TRIALS,
+    runs_table,
+    values,
+    with_factors,
+)
 from nephoscope.core.documents import to_json
-from nephoscope.core.errors import NephoscopeError
-from nephoscope.core.model import RunResult, factors_key
+from nephoscope.core.errors import NephoscopeError, StoreError, UsageError
+from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.features.comparison.stored import of_stored_runs
-from nephoscope.report import html_output, report_files
+from nephoscope.report import html_output, notebook_html, report_files, summary, wording
 from nephoscope.report.blocks import Chart, Section
 from nephoscope.report.feature_sections import build_all
 from nephoscope.results import analyse_run
+from nephoscope.stats.statistics.values import known_confidence
 from nephoscope.store import Store, StoredRun, default_path
-from nephoscope.store.export import factor_columns, flat_table
+from nephoscope.store.export import flat_table
 from nephoscope.store.objects.address import folder_of
 
-__all__ = ["Comparison", "NephoscopeError", "Plot", "Run", "RunStore", "open_store"]
+__all__ = [
+    "Comparison",
+    "Estimate",
+    "MetricHistory",
+    "NephoscopeError",
+    "Plot",
+    "Run",
+    "RunStore",
+    "open_store",
+]
+
+
+_FINDINGS_SHOWN = 5
+_HEADLINES_SHOWN = 20
+_LINES_SHOWN = 30
 
 
 def open_store(path: Path | str | None = None) -> RunStore:
@@ -43,7 +69,15 @@ def open_store(path: Path | str | None = None) -> RunStore:
 
     path: also the address of a store on object storage, such as `s3://bucket/prefix`.
     """
-    return RunStore(folder_of(path) if path is not None else default_path())
+    if path is None:
+        return RunStore(default_path())
+    if not isinstance(path, str | Path):
+        raise UsageError(f"{path!r} is no folder.", "Name the folder or address of a store.")
+    folder = folder_of(path)
+    # A mistyped folder would be a store without runs.
+    if isinstance(folder, Path) and not folder.is_dir():
+        raise StoreError(f"There is no store at {folder}.", "Name a folder that has runs.")
+    return RunStore(folder)
 
 
 class RunStore:
@@ -56,14 +90,14 @@ class RunStore:
     def runs(self) -> pa.Table:
         """Returns one row for each readable run, oldest first.
 
-        Columns: id, plan, question, state, created_at, finished_at (UTC), targets, benchmarks.
+        Columns: id, plan, question, state, created_at, finished_at (UTC), targets, benchmarks, and
+        `label_<name>` for each label.
         """
-        rows = [_run_row(run) for run in self._store.runs()]
-        return pa.Table.from_pylist(rows, schema=_RUNS)
+        return runs_table(self._store.runs())
 
     def run(self, name: str = "latest") -> Run:
         """Returns the run of an id, of the unique beginning of an id, or `latest`."""
-        return Run(self._store.open(name))
+        return Run(self._store.open(str(name)))
 
     def compare(
         self,
@@ -79,15 +113,44 @@ class RunStore:
         a, b: RUN or RUN:TARGET; `a` alone compares the two targets of that run. margin: largest
         relative difference that counts as equivalent. metrics: names to compare; all if empty.
         """
+        known_confidence(confidence)
         rules = ComparisonRules(margin=margin, confidence=confidence, metrics=frozenset(metrics))
         names = [a] if b is None else [a, b]
         # The command in `next_step` names the store where the command line would take another.
         folder = None if self.path == default_path() else self.path
         return Comparison(of_stored_runs(self._store, names, rules, folder=folder))
 
+    def history(
+        self,
+        metric: str,
+        *,
+        targets: Iterable[str] = (),
+        benchmarks: Iterable[str] = (),
+        labels: Mapping[str, str] | None = None,
+        confidence: float = 0.95,
+        margin: float = 0.03,
+    ) -> MetricHistory:
+        """Returns a metric over the runs with its change points, as `nephoscope history` does.
+
+        targets, benchmarks, labels: only runs with these; all if empty. margin: relative change
+        for the worse that is no regression.
+        """
+        return metric_history(
+            self._store,
+            metric,
+            targets=tuple(targets),
+            benchmarks=tuple(benchmarks),
+            labels=dict(labels or {}),
+            confidence=confidence,
+            margin=margin,
+        )
+
+    def __repr__(self) -> str:
+        return f"<RunStore {self.path}>"
+
 
 class Run:
-    """One stored run."""
+    """One stored run. A notebook shows its headline results."""
 
     def __init__(self, stored: StoredRun) -> None:
         self._stored = stored
@@ -108,6 +171,34 @@ class Run:
         """Returns the plan, seed, versions, targets and settings of the run."""
         return self._stored.manifest.stored
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Returns the labels of the run."""
+        return self._stored.labels
+
+    def headlines(self) -> Mapping[str, Estimate]:
+        """Returns the headline results by name, as the report's first screen has them."""
+        chosen = summary.headline_figures(self.result(), _HEADLINES_SHOWN)
+        several = len(self.manifest.get("targets", ())) > 1
+        return {
+            ", ".join(filter(None, (metric.target if several else "", label, setting))): (
+                metric.estimate
+            )
+            for label, setting, metric in chosen
+        }
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}, {self.state}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the headline results and the findings for a notebook."""
+        headlines = self.headlines().items()
+        rows = [(name, *wording.estimate_cells(estimate)) for name, estimate in headlines]
+        findings = [finding.sentence for finding in self.result().findings[:_FINDINGS_SHOWN]]
+        return notebook_html.table(
+            repr(self)[1:-1], ("", "value", "interval", "n"), rows, below=findings
+        )
+
     def samples(self) -> pa.Table:
         """Returns every sample in the order of execution, as `nephoscope export` writes them.
 
@@ -124,8 +215,8 @@ class Run:
         records = self._stored.records()
         rows = [
             {
-                **_values(record, "position", "benchmark", "reasons", "attempt"),
-                **_values(record.key, "round", "target"),
+                **values(record, "position", "benchmark", "reasons", "attempt"),
+                **values(record.key, "round", "target"),
                 "trial": record.key.name,
                 "warmup": record.key.round < 1,
                 "status": record.status.value,
@@ -135,7 +226,7 @@ class Run:
             }
             for record in records
         ]
-        return _with_factors(rows, _TRIALS, [record.factors for record in records])
+        return with_factors(rows, TRIALS, [record.factors for record in records])
 
     def estimates(self, *, confidence: float | None = None) -> pa.Table:
         """Returns one row for each metric at each setting, with its confidence interval.
@@ -148,22 +239,22 @@ class Run:
         lines = self.result(confidence).metrics
         rows = [
             {
-                **_values(line, "benchmark", "metric", "target", "headline", "warnings"),
-                **_values(line.estimate, *_ESTIMATE, "effective_n", "method", "note"),
+                **values(line, "benchmark", "metric", "target", "headline", "warnings"),
+                **values(line.estimate, *ESTIMATE, "effective_n", "method", "note"),
                 "better": line.better.value,
                 "consistency": line.consistency.word,
                 "robust_cv": line.consistency.robust_cv,
             }
             for line in lines
         ]
-        return _with_factors(rows, _ESTIMATES, [line.factors for line in lines])
+        return with_factors(rows, ESTIMATES, [line.factors for line in lines])
 
     def findings(self) -> pa.Table:
         """Returns one row for each finding, the most severe first.
 
         Columns: id, severity, sentence, evidence, next_step.
         """
-        return pa.Table.from_pylist(to_json(self.result().findings), schema=_FINDINGS)
+        return pa.Table.from_pylist(to_json(self.result().findings), schema=FINDINGS)
 
     def plots(self) -> list[Plot]:
         """Returns the charts of the report in its order."""
@@ -176,6 +267,8 @@ class Run:
 
     def result(self, confidence: float | None = None) -> RunResult:
         """Returns the analysis of the run, computed once for each confidence."""
+        if confidence is not None:
+            known_confidence(confidence)
         if confidence not in self._results:
             self._results[confidence] = analyse_run.build(self._stored, confidence=confidence)
         return self._results[confidence]
@@ -198,6 +291,29 @@ class Comparison:
         ]
         self.next_step = comparisons.next_step
 
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.conclusion}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the conclusion and the verdicts of the headline results for a notebook."""
+        chosen = [line for line in self._lines if line.is_headline] or self._lines
+        rows = [
+            (
+                line.title,
+                line.a,
+                line.b,
+                *wording.ratio_cells(line.ratio),
+                line.comparison.verdict.word,
+            )
+            for line in chosen[:_LINES_SHOWN]
+        ]
+        left_out = len(self._lines) - len(rows)
+        below = [*self.warnings, *filter(None, (self.next_step,))]
+        if left_out:
+            below.append(f"{wording.plural(left_out, 'other comparison')}: see table().")
+        head = ("", "A", "B", "B / A", "interval", "n", "verdict")
+        return notebook_html.table(self.conclusion, head, rows, below=below)
+
     def table(self) -> pa.Table:
         """Returns one row for each metric at each setting that both sides have.
 
@@ -207,23 +323,23 @@ class Comparison:
         rows = []
         for line in self._lines:
             comparison = line.comparison
-            # The estimate that carried the verdict, so that row and sentence agree.
-            values = _values(line.ratio, *_ESTIMATE) if line.ratio is not None else {}
+            # The estimate that carries the verdict, so that row and sentence agree.
+            ratio = values(line.ratio, *ESTIMATE) if line.ratio is not None else {}
             rows.append(
                 {
-                    **values,
-                    **_values(line, "benchmark", "metric", "title", "a", "b", "design"),
+                    **ratio,
+                    **values(line, "benchmark", "metric", "title", "a", "b", "design"),
                     "headline": line.is_headline,
-                    **_values(comparison, "n_a", "n_b", "p", "warnings"),
-                    "ratio": values.get("value"),
+                    **values(comparison, "n_a", "n_b", "p", "warnings"),
+                    "ratio": ratio.get("value"),
                     "verdict": comparison.verdict.word,
                     "sentence": comparison.verdict.sentence,
                 }
             )
-        return _with_factors(rows, _COMPARED, [line.factors for line in self._lines])
+        return with_factors(rows, COMPARED, [line.factors for line in self._lines])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plot:
     """A chart of the report. A notebook draws it where it is the value of a cell."""
 
@@ -251,6 +367,9 @@ class Plot:
         rows = [dict(zip(names, map(str, row), strict=True)) for row in data.rows]
         return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names]))
 
+    def __repr__(self) -> str:
+        return f"<Plot {self.id}: {self.title}>"
+
     def to_html(self) -> str:
         """Returns a page with this chart alone, which opens without network (about 1 MB)."""
         return html_output.render(self.title, "", [Section(self.id, self.title, (self._chart,))])
@@ -259,98 +378,3 @@ class Plot:
         """Returns the chart for a notebook; the frame keeps its script apart from the notebook."""
         page = html.escape(self.to_html(), quote=True)
         return f'<iframe srcdoc="{page}" width="100%" height="560" frameborder="0"></iframe>'
-
-
-_TIME = pa.timestamp("us", "UTC")
-_TEXTS = pa.list_(pa.string())
-
-
-def _schema(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema(list(columns.items()))
-
-
-def _texts(*names: str) -> dict[str, pa.DataType]:
-    return dict.fromkeys(names, pa.string())
-
-
-_INTERVAL = {"low": pa.float64(), "high": pa.float64()}
-_RUNS = _schema(
-    **_texts("id", "plan", "question", "state"),
-    created_at=_TIME,
-    finished_at=_TIME,
-    targets=_TEXTS,
-    benchmarks=_TEXTS,
-)
-_TRIALS = _schema(
-    trial=pa.string(),
-    position=pa.int64(),
-    round=pa.int64(),
-    warmup=pa.bool_(),
-    **_texts("target", "benchmark", "status"),
-    reasons=_TEXTS,
-    started_at=_TIME,
-    elapsed_s=pa.float64(),
-    attempt=pa.int64(),
-    counters=pa.string(),
-)
-_ESTIMATES = _schema(
-    **_texts("benchmark", "metric", "target"),
-    headline=pa.bool_(),
-    better=pa.string(),
-    value=pa.float64(),
-    **_INTERVAL,
-    unit=pa.string(),
-    confidence=pa.float64(),
-    n=pa.int64(),
-    effective_n=pa.float64(),
-    **_texts("method", "note", "consistency"),
-    robust_cv=pa.float64(),
-    warnings=_TEXTS,
-)
-_FINDINGS = _schema(**_texts("id", "severity", "sentence"), evidence=_TEXTS, next_step=pa.string())
-_COMPARED = _schema(
-    **_texts("benchmark", "metric", "title"),
-    headline=pa.bool_(),
-    **_texts("a", "b", "design", "verdict", "sentence"),
-    ratio=pa.float64(),
-    **_INTERVAL,
-    confidence=pa.float64(),
-    n_a=pa.int64(),
-    n_b=pa.int64(),
-    p=pa.float64(),
-    warnings=_TEXTS,
-)
-
-
-def _run_row(run: StoredRun) -> dict[str, Any]:
-    manifest = run.manifest
-    finished = manifest.finished_at
-    return {
-        "id": run.id,
-        "plan": str(manifest.plan_name or ""),
-        "question": str(manifest.question or ""),
-        "state": run.status,
-        "created_at": round(float(manifest.created_at or 0) * 1e6),
-        "finished_at": None if finished is None else round(float(finished) * 1e6),
-        "targets": list(manifest.target_names),
-        "benchmarks": sorted(manifest.benchmarks),
-    }
-
-
-_ESTIMATE = ("value", "low", "high", "unit", "confidence", "n")
-
-
-def _values(record: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in names}
-
-
-def _with_factors(
-    rows: Sequence[Mapping[str, Any]], schema: pa.Schema, factors: Sequence[Mapping[str, Any]]
-) -> pa.Table:
-    """Returns the rows as a table with one column for each factor behind the others."""
-    table = pa.Table.from_pylist(list(rows), schema=schema)
-    for name, column in factor_columns(
-        [json.loads(factors_key(factor)) for factor in factors]
-    ).items():
-        table = table.append_column(name, column)
-    return table
