@@ -36,6 +36,8 @@ from .services import Services
 
 KILLS = int(os.environ.get("NEPHOSCOPE_CLOUD_KILLS", "30"))
 AT_ONCE = 6
+PATIENCE_S = 180.0
+"""Of one sweep; the next one then says whether what is left needs the cloud's own interface."""
 APIS = {"nova-api": "compute", "ec2-api": "ec2"}
 DAEMONS = ("nova-compute-fake", "nova-compute-qemu", "nova-conductor", "nova-scheduler", "nova-api")
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,7 +87,9 @@ def is_swept(rentals: Rentals, name: str) -> bool:
     """`cloud sweep --run NAME`; states whether nothing is left, and prints what is."""
     try:
         scope = SweepScope(run=name)
-        left = asyncio.run(sweep_leftovers(rentals, scope, say=lambda line: None))
+        left = asyncio.run(
+            sweep_leftovers(rentals, scope, say=lambda line: None, patience_s=PATIENCE_S)
+        )
         left.require_clean("cloud sweep")
     except RunFailed as failed:
         print(f"{name}: {failed.message}", flush=True)  # noqa: T201
