@@ -42,7 +42,7 @@ def test_steal_and_pressure_are_those_of_the_counters(tmp_path: Path) -> None:
             # 30 of 100 ticks, and 0.1 s of the time between two readings.
             write(1050, 2020, 80, 1_100_000)
             trial = probe.trial()
-        assert trial.one("steal_ratio") == pytest.approx(0.3)
+        assert trial.one("steal_ratio") == pytest.approx(0.3)  # fails where the sleep ends late
         ratio = trial.one("psi_cpu_some_ratio")
         expected = 0.1 / (trial.done["counters"]["elapsed_ns"] / 1e9)
         # The trial's own counters are read up to 4 ms around those of the meter.

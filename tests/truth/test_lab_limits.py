@@ -33,12 +33,15 @@ SLICE_NS, PERIOD_NS = 30_000_000, 40_000_000
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_what_is_set_is_what_a_program_gets(check: Check) -> None:
-    outcome = asyncio.run(frame.run(check, print))
-    for seen in outcome.attempts:
-        print(check.id, seen)  # noqa: T201
-    if outcome.verdict == frame.NOT_HERE:
-        lacking(Feature.LAB, outcome.reason)
-    assert outcome.verdict == frame.HOLDS, outcome.reason
+    def measure() -> tuple[str, bool]:
+        outcome = asyncio.run(frame.run(check, print))
+        if outcome.verdict == frame.NOT_HERE:
+            lacking(Feature.LAB, outcome.reason)
+        seen = ", ".join(f"{one.value:g} {one.note}" for one in outcome.attempts)
+        return f"{seen} of {check.bound} {outcome.reason}", outcome.verdict == frame.HOLDS
+
+    # A check has attempts of its own, whatever the counters show.
+    attempt(check.id, measure, contends=True)
 
 
 @pytest.fixture
@@ -79,13 +82,17 @@ def policy(pid: int) -> int:
 @needs_chrt
 def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: HostCgroup) -> None:
     script = "chrt -p $$; sh -c 'sleep 0.05; chrt -p $$; true'"
-    with Keeper(group) as keeper:
-        assert keeper.ready["marked"]
-        words = [*entering(cgroups=group.folders), "sh", "-c", script]
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
-    # The shell itself, and a child that was found within 50 ms.
-    assert done.stdout.count("SCHED_DEADLINE") == 2
-    assert "30000000/40000000/40000000" in done.stdout
+
+    def measure() -> tuple[str, bool]:
+        with Keeper(group) as keeper:
+            assert keeper.ready["marked"]
+            words = [*entering(cgroups=group.folders), "sh", "-c", script]
+            done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+        assert "30000000/40000000/40000000" in done.stdout
+        # The shell itself, and a child that was found within 50 ms.
+        return done.stdout, done.stdout.count("SCHED_DEADLINE") == 2
+
+    attempt("a child within 50 ms", measure)
 
 
 def test_the_end_of_the_keeper_gives_the_threads_back(group: HostCgroup) -> None:

