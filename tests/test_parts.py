@@ -185,6 +185,13 @@ def test_a_mark_says_otherwise_than_the_folder(
     assert runs_alone(folder, frozenset(marks)) == alone
 
 
+def test_only_modules_of_tests_mark_what_runs_alone() -> None:
+    """Those without the mark are not imported where only such tests are chosen (conftest.py)."""
+    helpers = [path for path in ROOT.glob("tests/**/*.py") if not path.name.startswith("test_")]
+    marking = [path.name for path in helpers if "mark.alone" in path.read_text("utf-8")]
+    assert marking == ["conftest.py"]
+
+
 def test_this_one_runs_beside_others(request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("alone") is None
 

@@ -166,7 +166,7 @@ def test_equal_work_has_a_ratio_of_one_and_a_tenth_more_of_a_tenth_more(work: st
     [
         (pair(["true"], ["no-such-program"]), (4, "no_program"), "no program 'no-such-program'"),
         (pair(["true"], ["false"]), (3, "command_failed"), "B: 'false' ended with exit code 1"),
-        (pair(["sleep", "9"], ["false"], prepare=["false"]), (3, "command_failed"), "A: The prep"),
+        (pair(["sleep", "60"], ["false"], prepare=["false"]), (3, "command_failed"), "A: The prep"),
         (pair(["true"], ["true"], output="./x"), (2, "usage"), "write to './x' at the same time"),
         (pair(["true"], ["true"], label="B"), (2, "usage"), "Both commands are named 'B'"),
     ],
@@ -176,7 +176,7 @@ def test_what_cannot_be_paired_is_refused(
 ) -> None:
     begun = time.monotonic()
     assert refused(BENCHMARK, {**params, "working_directory": str(tmp_path)}) == error
-    assert time.monotonic() - begun < 8, "the partner of a failed command was waited for"
+    assert time.monotonic() - begun < 40, "the partner of a failed command was waited for"
     words = command(BENCHMARK, {**params, "working_directory": str(tmp_path)})
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert sentence in done.stdout
@@ -198,16 +198,16 @@ def test_a_cancelled_duet_ends_both_programs_with_all_that_they_started(tmp_path
     params = pair(words, words, working_directory=str(tmp_path))
     with subprocess.Popen(command(BENCHMARK, params), stdout=subprocess.PIPE, text=True) as probe:
         file = tmp_path / "pids"
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while not (file.exists() and len(file.read_text().split()) == 4):
             assert time.monotonic() < until
             time.sleep(0.02)
         probe.terminate()
-        out, _ = probe.communicate(timeout=20)
+        out, _ = probe.communicate(timeout=120)
     assert "cancelled" in out
     assert probe.returncode == 130
     for pid in file.read_text().split():
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while _runs(int(pid)):
             assert time.monotonic() < until, f"process {pid} was left behind"
             time.sleep(0.02)

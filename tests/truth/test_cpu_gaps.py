@@ -47,7 +47,7 @@ def test_a_deadline_of_30_out_of_40_ms_gives_75_percent(clock: str) -> None:
 
 @needs_root
 @pytest.mark.truth(BENCHMARK, "cpu_share_ratio", "cpu_share_cycles_ratio", "obtained_cpus")
-@pytest.mark.parametrize("quota_ms", [50, 25])
+@pytest.mark.parametrize("quota_ms", [50, pytest.param(25, marks=pytest.mark.slow)])
 def test_a_quota_gives_its_share_and_names_itself(quota_ms: int) -> None:
     wanted = quota_ms / 100
     params = {"duration_ns": 3_000_000_000, "cpus": [last_cpu()]}

@@ -31,7 +31,17 @@ CHECKS = checks.CHECKS
 SLICE_NS, PERIOD_NS = 30_000_000, 40_000_000
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+SLOW = {"cpu.cap-50", "cpu.cap-75"}
+"""The same mechanism as two other checks, at settings between theirs."""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=check.id, marks=[pytest.mark.slow] if check.id in SLOW else [])
+        for check in CHECKS
+    ],
+)
 def test_what_is_set_is_what_a_program_gets(check: Check) -> None:
     def measure() -> tuple[str, bool]:
         outcome = asyncio.run(frame.run(check, print))

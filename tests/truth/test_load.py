@@ -33,7 +33,7 @@ def params(benchmark: str, **more: Any) -> dict[str, Any]:
 
 @needs_root
 @pytest.mark.parametrize("benchmark", LOADS)
-@pytest.mark.parametrize("intensity", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("intensity", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.9])
 def test_the_kernel_accounts_the_share_that_was_set(benchmark: str, intensity: float) -> None:
     short, words = (
         command(benchmark, params(benchmark, intensity_ratio=intensity, duration_ns=duration_ns))

@@ -46,8 +46,17 @@ def test_the_kernel_accounts_the_bytes_that_were_counted(
 
 
 @pytest.mark.truth("load.disk", "load_operations_per_s", "load_intensity_ratio")
-@pytest.mark.parametrize("rate", [50, 400])
-@pytest.mark.parametrize("operation", ["read", "write", "fsync"])
+@pytest.mark.parametrize(
+    ("operation", "rate"),
+    [
+        ("read", 400),
+        ("write", 50),
+        ("fsync", 400),
+        pytest.param("read", 50, marks=pytest.mark.slow),
+        pytest.param("write", 400, marks=pytest.mark.slow),
+        pytest.param("fsync", 50, marks=pytest.mark.slow),
+    ],
+)
 def test_a_set_rate_is_kept(disk: Path, operation: str, rate: int) -> None:
     params = small(disk, operation=operation, operations_per_s=rate, intensity_ratio=0.5)
 
