@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from statistics import mean, median, pstdev
+from statistics import mean, median, median_low, pstdev
 from typing import Any
 
 import game_server
@@ -52,12 +52,13 @@ COUNTS = (
     "interval_lost_count",
 )
 
-# Three intervals of 120 ms with six queries each, of which the last takes longest. Every one has to
-# be on time: the more there are, the more often a hypervisor is late for one of them.
-SPACING_MS, EACH, LONGEST_S = 20, 6, 0.014
-PLAN: list[float | None] = [(0.002, 0.005, 0.008)[number // EACH] for number in range(3 * EACH)]
-PLAN[5] = PLAN[11] = PLAN[17] = LONGEST_S
-LOST = (2, 3, 9)
+# Three intervals of 120 ms with six queries each, the fifth of which takes longest. Each has to be
+# on time: the more there are, the oftener a hypervisor is late for one. The first answer of an
+# interval may be counted in the one before, whose median is the same with it.
+SPACING_MS, EACH, LONGEST_S = 20, 6, 0.017
+PLAN: list[float | None] = [(0.002, 0.009, 0.01)[number // EACH] for number in range(3 * EACH)]
+PLAN[4] = PLAN[10] = PLAN[16] = LONGEST_S
+LOST = (7, 8, 15)
 for _number in LOST:
     PLAN[_number] = None
 
@@ -83,7 +84,7 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
         "rate_per_s": 1000 / SPACING_MS,
         "duration_ns": 3 * EACH * SPACING_MS * MS,
         "interval_ns": EACH * SPACING_MS * MS,
-        "late_after_ns": 12 * MS,
+        "late_after_ns": 14 * MS,
         "stored_probes": 100,
         # A stall of the machine is shorter than this: no answer is lost but those of the plan.
         "wait_ns": 2000 * MS,
@@ -103,7 +104,7 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
         assert trial.one("sent_count") == len(server.taken_s) == 3 * EACH
         check_losses(trial, [2, 1], SPACING_MS * MS)
         assert trial.series("interval_sent_count") == [EACH] * 3
-        assert trial.series("interval_lost_count") == [2, 1, 0]
+        assert trial.series("interval_lost_count") == [0, 2, 1]
         return judged(trial, [None if t is None else 1e3 * t for t in server.taken_s])
 
     attempt("a plan of queries", once, contends=True)
@@ -128,7 +129,7 @@ def judged(trial: Trial, noted_ms: list[float | None]) -> tuple[str, bool]:
     )
     for number, (median_ns, longest_ns) in enumerate(intervals):
         part = [ms for ms in noted_ms[number * EACH : (number + 1) * EACH] if ms is not None]
-        off[f"median {number}"] = median_ns / MS - median(part)
+        off[f"median {number}"] = median_ns / MS - median_low(part)
         off[f"maximum {number}"] = longest_ns / MS - max(part)
     # The prober wakes up some 100 µs after the moment to send, and after the answer.
     held = all(-0.1 <= ms <= 1.0 for ms in off.values()) and trial.one("late_count") == 3
