@@ -136,7 +136,7 @@ def test_programs_are_installed_for_the_tests_that_start_them(tmp_path: Path) ->
     assert installs["--fast",] == []
 
 
-def test_the_end_names_undecided_skipped_and_slow_tests_and_the_seconds_of_each_part(
+def test_the_end_names_undecided_skipped_and_slow_tests_and_files_and_the_seconds_of_each_part(
     tmp_path: Path,
 ) -> None:
     out = call(tmp_path)[2].splitlines()
@@ -148,6 +148,7 @@ def test_the_end_names_undecided_skipped_and_slow_tests_and_the_seconds_of_each_
     }
     assert out[skipped + 1].split(maxsplit=1) == ["2", "needs IPv6"]
     assert out.count("     1.5 s  test_a.py::test_b") == 2
+    assert out.count("     3.0 s  test_a.py") == 1
     parts = [line.split(" s  ") for line in out[out.index("== Seconds by part") + 1 :]]
     assert all(int(seconds) >= 0 for seconds, _ in parts)
     assert [name for _, name in parts] == [
