@@ -52,7 +52,7 @@ def test_all_digits_take_the_whole_trial() -> None:
 
 @pytest.mark.truth("mem.stream", "stream_bytes_per_s", "best_bytes_per_s", "array_bytes")
 def test_all_passes_take_the_whole_trial() -> None:
-    bytes_, passes, laps = 2 << 20, 20, 10
+    bytes_, passes, laps = 2 << 20, 20, 40
     params = {
         "bytes_per_array": bytes_,
         "threads": 1,
