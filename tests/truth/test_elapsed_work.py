@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from cpu_truth import group, last_cpu
 from tests.attempts import attempt
+from tests.majorities import hold_in_most
 from trials import Trial, command, needs_root, real_time
 from trials import run as run_here
 from trials import run_words as run
@@ -112,7 +113,9 @@ def test_hashes_are_as_fast_as_those_of_a_library() -> None:
     )
     params = {"threads": 1, "duration_ns": 300_000_000}
 
-    def measure() -> tuple[str, bool]:
+    texts: list[str] = []
+
+    def near() -> list[bool]:
         words = favoured.inside(["python3", "-W", "ignore", "-c", script])
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         sha256, md5_crypt = map(float, done.stdout.split())
@@ -125,8 +128,14 @@ def test_hashes_are_as_fast_as_those_of_a_library() -> None:
             "hashes of the thread": hashes.one("hash_thread_per_s") / md5_crypt,
         }
         # Other compilers and other instructions: less than a factor of two.
-        text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in seen.items())
-        return f"{text} of the library's", all(0.6 <= ratio <= 1.6 for ratio in seen.values())
+        texts.append(", ".join(f"{name} {ratio:.2f}" for name, ratio in seen.items()))
+        return [held for ratio in seen.values() for held in (ratio >= 0.6, ratio <= 1.6)]
+
+    def measure() -> tuple[str, bool]:
+        texts.clear()
+        # Who has the other hardware thread of the core slows one of both by a half, for a while.
+        held = hold_in_most(3, near)
+        return f"{'; '.join(texts)} of the library's", held
 
     with group() as favoured:
         attempt("hashes of a library", measure)
