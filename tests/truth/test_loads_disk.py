@@ -12,6 +12,7 @@ from channel import controlled
 from test_disk_io import group, join, whole_device
 from tests.attempts import attempt
 from tests.hardware import Feature, lacking
+from tests.majorities import hold_in_most
 from trials import Trial, needs_root, refused, run
 
 MIB = 1 << 20
@@ -92,20 +93,30 @@ def test_a_throttle_bounds_it_and_it_says_so(disk: Path) -> None:
         attempt("a throttled load", measure)
 
 
-@pytest.mark.parametrize("operation", ["read", "write", "fsync"])
+@pytest.mark.parametrize(
+    "operation", ["read", pytest.param("write", marks=pytest.mark.slow), "fsync"]
+)
 def test_the_share_of_time_is_what_was_set_and_moves_as_much(disk: Path, operation: str) -> None:
     params = small(disk, operation=operation)
 
     def measure() -> tuple[str, bool]:
-        half, full = (
-            run("load.disk", {**params, "intensity_ratio": intensity}) for intensity in (0.5, 1.0)
-        )
-        told = half.one("load_intensity_ratio"), full.one("load_intensity_ratio")
-        operations = half.one("load_operations_per_s") / full.one("load_operations_per_s")
-        # Two points: what is promised. A disk that serves two threads at once does more of what
-        # is asked in a short time than in a long one, and the machine below is shared.
-        near = abs(told[0] - 0.5) <= 0.02 and told[1] >= 0.98 and 0.35 <= operations <= 0.65
-        return f"shares {told[0]:.4f} {told[1]:.4f}, operations {operations:.3f}", near
+        texts = []
+
+        def near() -> tuple[bool, bool, bool]:
+            half, full = (
+                run("load.disk", {**params, "intensity_ratio": intensity})
+                for intensity in (0.5, 1.0)
+            )
+            told = half.one("load_intensity_ratio"), full.one("load_intensity_ratio")
+            ratio = half.one("load_operations_per_s") / full.one("load_operations_per_s")
+            texts.append(f"shares {told[0]:.4f} {told[1]:.4f}, operations {ratio:.3f}")
+            # Two points: what is promised. A disk that serves two threads at once does more of what
+            # is asked in a short time than in a long one.
+            return abs(told[0] - 0.5) <= 0.02 and told[1] >= 0.98, ratio >= 0.35, ratio <= 0.65
+
+        # The machine below is shared: who uses its disk shows in no counter of this one.
+        held = hold_in_most(3, near)
+        return "; ".join(texts), held
 
     attempt(operation, measure)
 
