@@ -127,18 +127,27 @@ def attempt(
 ) -> None:
     """Measures once, and again after a pause while the attempt missed its bound and was disturbed.
 
-    measure: returns what it saw, in words, and whether the bound was held. contends: whether the
-    test makes its own programs wait for a CPU, so that pressure shows no disturbance. witness:
-    names a further disturbance that a reading of its own shows, during an attempt that missed or
-    right after it, "" for none. Raises Undecided, with all that was seen, where every attempt was
-    disturbed; Unmeasurable, where the witness named a disturbance after each of them.
+    measure: returns what it saw, in words, and whether the bound was held; an assertion that fails
+    in it is a bound that was missed. contends: whether the test makes its own programs wait for a
+    CPU, so that pressure shows no disturbance. witness: names a further disturbance that a reading
+    of its own shows, during an attempt that missed or right after it, "" for none. Raises
+    Undecided, with all that was seen, where every attempt was disturbed; Unmeasurable, where the
+    witness named a disturbance after each of them; the assertion's error, where one failed in each
+    of them: what is never right is no matter of disturbances.
     """
     seen: list[str] = []
     witnessed: list[str] = []
+    errors: list[AssertionError] = []
     for pause_s in chain((0,), pauses_s):
         time.sleep(pause_s)
         before = read()
-        text, held = measure()
+        try:
+            text, held = measure()
+        except Undecided:
+            raise
+        except AssertionError as error:
+            errors.append(error)
+            text, held = (str(error) or "an assertion failed").splitlines()[0], False
         during = disturbance(before, read())
         seen.append(f"{text} ({during.text})")
         print(f"{name}, attempt {len(seen)}: {seen[-1]}")  # noqa: T201
@@ -147,8 +156,11 @@ def attempt(
         witnessed.append(witness())
         reasons = [text for text in (*during.reasons(contends=contends), witnessed[-1]) if text]
         if not reasons:
-            pytest.fail(f"{name}: the bound was missed, and nothing disturbed it: {seen}")
+            missed = f"{name}: the bound was missed, and nothing disturbed it: {seen}"
+            raise pytest.fail.Exception(missed) from (errors[-1] if errors else None)
         print(f"{name}: measured again because of {', '.join(reasons)}")  # noqa: T201
+    if len(errors) == len(seen):
+        raise errors[-1]
     text = f"{name}: all {len(seen)} attempts were disturbed and missed the bound: {seen}"
     raise Unmeasurable(text) if all(witnessed) else Undecided(text)
 

@@ -8,6 +8,7 @@ import json
 import os
 import pkgutil
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,17 @@ for _name, _examples in (("whole", 100), ("quick", 40)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(profiles.NAME)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Modules without a test that runs alone are not imported where those alone are chosen."""
+    if not re.search(r"(?<!not )\balone$", config.getoption("markexpr")):
+        return None
+    if collection_path.suffix != ".py" or not collection_path.is_relative_to(ROOT / "tests"):
+        return None
+    if collection_path.relative_to(ROOT / "tests").parts[0] in ALONE:
+        return None
+    return True if "mark.alone" not in collection_path.read_text(encoding="utf-8") else None
 
 
 @pytest.hookimpl(tryfirst=True)

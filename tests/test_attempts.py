@@ -90,6 +90,30 @@ def test_an_undisturbed_miss_among_disturbed_ones_is_a_failure() -> None:
     assert "nothing disturbed it" in failure
 
 
+def asserted(right: list[bool], disturbed: int) -> int:
+    """Number of measurements that asserted what is right in some of them only."""
+    number = 0
+
+    def measure() -> tuple[str, bool]:
+        nonlocal number
+        number += 1
+        assert right[number - 1], "an own mistake"
+        return "measured", True
+
+    attempt("a truth", measure, read=Machine(disturbed).read, pauses_s=(0, 0))
+    return number
+
+
+def test_an_assertion_in_a_measurement_is_a_bound() -> None:
+    assert asserted([False, True], disturbed=1) == 2
+    with pytest.raises(pytest.fail.Exception, match=r"nothing disturbed it.*an own mistake"):
+        asserted([False, True], disturbed=0)
+    # What no attempt gets right is a failure, however disturbed they were.
+    with pytest.raises(AssertionError, match="an own mistake") as failure:
+        asserted([False] * 3, disturbed=3)
+    assert not isinstance(failure.value, Undecided)
+
+
 def outcome_of(tests: str, tmp_path: Path) -> tuple[int, str]:
     """Exit status and output of a run of these tests with the suite's own hooks."""
     (tmp_path / "test_it.py").write_text(

@@ -20,6 +20,7 @@ RIGHT_TEXTS = [
     "CPU time available   1.97 CPUs  [1.93, 1.99]  15",
     "B is slower than A: +6 % [+5 %, +7.1 %] at 95 %, beyond the margin of ±3 %.",
     "two differs from one by ×2.5 [+90 %, ×3] at 95 %.",
+    "B is worse than A: +23.2 % [×0.0567, ×2.76] at 95 %.",
     "disk traffic did not rise: change 0 B/s [-1179982, 1.93e+08] (n = 4)",
     "B is 12 % slower [9, 15] in 3 of 7 headline results.",
     "no p99 of 4 observations: p90 of 10 observations takes 100.",

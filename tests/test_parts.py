@@ -136,7 +136,7 @@ def test_programs_are_installed_for_the_tests_that_start_them(tmp_path: Path) ->
     assert installs["--fast",] == []
 
 
-def test_the_end_names_undecided_skipped_and_slow_tests_and_the_seconds_of_each_part(
+def test_the_end_names_undecided_skipped_and_slow_tests_and_files_and_the_seconds_of_each_part(
     tmp_path: Path,
 ) -> None:
     out = call(tmp_path)[2].splitlines()
@@ -148,6 +148,7 @@ def test_the_end_names_undecided_skipped_and_slow_tests_and_the_seconds_of_each_
     }
     assert out[skipped + 1].split(maxsplit=1) == ["2", "needs IPv6"]
     assert out.count("     1.5 s  test_a.py::test_b") == 2
+    assert out.count("     3.0 s  test_a.py") == 1
     parts = [line.split(" s  ") for line in out[out.index("== Seconds by part") + 1 :]]
     assert all(int(seconds) >= 0 for seconds, _ in parts)
     assert [name for _, name in parts] == [
@@ -183,6 +184,13 @@ def test_a_mark_says_otherwise_than_the_folder(
     folder: str, marks: tuple[str, ...], alone: bool
 ) -> None:
     assert runs_alone(folder, frozenset(marks)) == alone
+
+
+def test_only_modules_of_tests_mark_what_runs_alone() -> None:
+    """Those without the mark are not imported where only such tests are chosen (conftest.py)."""
+    helpers = [path for path in ROOT.glob("tests/**/*.py") if not path.name.startswith("test_")]
+    marking = [path.name for path in helpers if "mark.alone" in path.read_text("utf-8")]
+    assert marking == ["conftest.py"]
 
 
 def test_this_one_runs_beside_others(request: pytest.FixtureRequest) -> None:

@@ -94,6 +94,9 @@ echo "== Skipped, by reason"
 sort skipped | uniq -c
 echo "== The ten slowest Python tests"
 sort -rn durations | head -n 10
+echo "== The ten slowest files of Python tests"
+awk '{ name = $3; sub(/::.*/, "", name); sum[name] += $1 }
+  END { for (name in sum) printf "%8.1f s  %s\n", sum[name], name }' durations | sort -rn | head -n 10
 echo "== Seconds by part"
 printf '%s%6d s  in all\n' "$summary" "$SECONDS"
 exit $rc

@@ -62,11 +62,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     return stored
 
 
+@pytest.fixture(scope="module")
+def with_types(made: StoredRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tree of server types, and a copy of that store into which it was imported."""
+    folder = tmp_path_factory.mktemp("with-types")
+    shutil.copytree(made.path.parents[1], folder / "store")
+    make_tree(folder / "types", many(54))
+    import_tree(folder / "types", folder / "store")
+    return folder
+
+
 @pytest.fixture
-def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
+def run(
+    made: StoredRun, with_types: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> StoredRun:
     """A stored run, which every command that measures takes for its own."""
-    for name in ("store", "elsewhere"):
-        shutil.copytree(made.path.parents[1], tmp_path / name)
+    shutil.copytree(with_types / "store", tmp_path / "store")
+    shutil.copytree(made.path.parents[1], tmp_path / "elsewhere")
     stored = Store(tmp_path / "store").open(made.id)
     answer_with(stored, monkeypatch)
     monkeypatch.chdir(tmp_path)
@@ -79,8 +91,6 @@ def run(made: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sto
     (tmp_path / "offers.yaml").write_text(OFFERS)
     (tmp_path / "app.yaml").write_text(APPLICATION)
     (tmp_path / "capture.pcap").write_bytes(pcap())
-    make_tree(tmp_path / "types", many(54))
-    import_tree(tmp_path / "types", tmp_path / "store")
     (tmp_path / "events.csv").write_text("time,ok\n1685577600,1\n1685577660,1\n")
     return stored
 
@@ -177,7 +187,7 @@ CASES = [
     ("show", "--journal", ["RUN", "--journal"]),
     ("stop", "", ["RUN"]),
     ("import", "", ["PKB"]),
-    ("import", "DIR", ["types"]),
+    ("import", "DIR", ["TYPES"]),
     ("merge", "", ["elsewhere"]),
     ("verify", "", []),
     ("compact", "", ["--keep-raw", "7d"]),
@@ -217,10 +227,12 @@ def test_a_document_has_its_version_and_follows_its_schema(
     option: str,
     words: list[str],
     run: StoredRun,
+    with_types: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     named = {
         "RUN": run.id,
+        "TYPES": str(with_types / "types"),
         "PKB": str(PKB / "perfkitbenchmarker_results.json"),
         "BUNDLE": "bundle.zip",
     }

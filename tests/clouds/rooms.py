@@ -163,7 +163,7 @@ def _own_groups() -> list[Path]:
 def _first_process(process: subprocess.Popen[bytes], log: Path) -> int:
     """The first process of the room, once its root is its own."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError):
             for pid in children.read_text().split():
@@ -185,7 +185,7 @@ def _remove_left_groups() -> None:
                 _remove([left])
 
 
-def _remove(groups: list[Path], limit_s: float = 20.0) -> None:
+def _remove(groups: list[Path], limit_s: float = 120.0) -> None:
     deadline = time.monotonic() + limit_s
     for group in groups:
         while group.exists():

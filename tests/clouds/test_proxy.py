@@ -46,7 +46,7 @@ def counted() -> Iterator[tuple[str, list[bytes]]]:
 
 
 def post(address: str, path: str = "/") -> bytes:
-    with urllib.request.urlopen(address + path, b"body", timeout=10) as answer:
+    with urllib.request.urlopen(address + path, b"body", timeout=60) as answer:
         return bytes(answer.read())
 
 

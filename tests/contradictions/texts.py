@@ -90,7 +90,7 @@ def of_text(text: str) -> list[str]:
 def _intervals(text: str) -> Iterator[str]:
     for match in INTERVAL.finditer(text):
         value, low, high = (printed(match[part]) for part in ("value", "low", "high"))
-        if not any(match[bound].endswith("%") for bound in ("low", "high")):
+        if not any(match[bound][0] == "×" or match[bound][-1] == "%" for bound in ("low", "high")):
             value = printed(match["value"].rstrip("% "))  # all three are the same plain numbers
         if not value or not _same_scale(match):
             continue

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests import schemas
+from tests.profiles import by_profile
 
 from e2e.conftest import Run
 from nephoscope import catalog
@@ -22,11 +23,13 @@ def test_census_of_this_machine_then_of_the_store(nephoscope: Run) -> None:
     first = measured.json()
     schemas.validate(first, SCHEMA)
     assert (first["machines"], first["runs"]) == (1, 1)
-    again = nephoscope("census", "--target", "local", "--budget", "1s", "--json")
-    assert again.code == 0, again.err
+    runs = by_profile(quick=1, whole=2)
+    if runs == 2:
+        again = nephoscope("census", "--target", "local", "--budget", "1s", "--json")
+        assert again.code == 0, again.err
     stored = nephoscope("census", "--json").json()
-    # The same machine twice is one machine.
-    assert (stored["machines"], stored["runs"]) == (1, 2)
+    # The same machine twice is one machine, as those of tests/features/census are in `make test`.
+    assert (stored["machines"], stored["runs"]) == (1, runs)
     text = nephoscope("census", "--plan", "census", "--of-target", "local")
     assert "unknown type" in text.out
     assert "Small sample" in text.out.replace("\n  ", " ")

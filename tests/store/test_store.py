@@ -312,11 +312,11 @@ def test_a_lock_that_another_one_has_for_a_moment_is_waited_for(tmp_path: Path) 
     def hold() -> None:
         with Store(tmp_path).open(run.id).hold():
             held.set()
-            free.wait(10)
+            free.wait(120)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert held.wait(10)
+    assert held.wait(120)
     threading.Timer(0.1, free.set).start()
     with run.hold():
         assert free.is_set()

@@ -122,8 +122,18 @@ SCENARIOS: Mapping[str, tuple[Callable[[Targets], Awaitable[Attribution]], Slowd
 }  # fmt: skip
 
 
+ALSO_IN_A_MATRIX = {"the own quota", "another host on another CPU"}
+"""`make test` has these two as cells of an isolation matrix (test_interference.py)."""
+
+
 @hardware.needs(Feature.CPUS, (os.cpu_count() or 1) >= 2)
-@pytest.mark.parametrize("what", SCENARIOS)
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(what, marks=[pytest.mark.slow] if what in ALSO_IN_A_MATRIX else [])
+        for what in SCENARIOS
+    ],
+)
 def test_the_word_is_the_one_whose_doing_it_was(what: str, lab: str) -> None:
     scenario, wanted = SCENARIOS[what]
 

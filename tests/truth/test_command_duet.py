@@ -82,17 +82,29 @@ def test_the_use_of_each_is_what_the_program_itself_saw(tmp_path: Path) -> None:
     files = {"A": tmp_path / "a", "B": tmp_path / "b"}
     argv = [sys.executable, "-S", "-c", USES]
     outputs = {"output": str(files["A"]), "second_output": str(files["B"])}
-    trial = run(BENCHMARK, pair([*argv, "0.15"], [*argv, "0.25"], **outputs))
-    for label, file in files.items():
-        user_s, system_s, peak = map(float, file.read_text().split())
-        of = {name: trial.by(name, "label")[label] for name in ("user_ns", "system_ns", "cpu_ns")}
-        # Loading the program, taking its memory back, and two ticks of the clock by which the
-        # kernel splits CPU time; the file is of the last execution.
-        assert abs(of["user_ns"] / 1e9 - user_s) <= 0.05
-        assert -0.05 <= of["system_ns"] / 1e9 - system_s <= 0.08
-        assert -0.02 <= of["cpu_ns"] / 1e9 - user_s - system_s <= 0.1
-        peaks = trial.by("max_rss_bytes", "label")
-        assert peaks[label] == pytest.approx(peak * 1024, rel=0.05)
+
+    def measure() -> tuple[str, bool]:
+        trial = run(BENCHMARK, pair([*argv, "0.15"], [*argv, "0.25"], **outputs))
+        texts, held = [], True
+        for label, file in files.items():
+            own_s, system_s, peak = map(float, file.read_text().split())
+            user, system, cpu = (
+                trial.by(f"{name}_ns", "label")[label] / 1e9 - seconds
+                for name, seconds in (
+                    ("user", own_s),
+                    ("system", system_s),
+                    ("cpu", own_s + system_s),
+                )
+            )
+            # Loading the program, taking its memory back, and two ticks of the clock by which the
+            # kernel splits CPU time; the file is of the last execution.
+            held &= abs(user) <= 0.05 and -0.05 <= system <= 0.08 and -0.02 <= cpu <= 0.1
+            texts.append(f"{label}: {user:+.3f} s own, {system:+.3f} s system, {cpu:+.3f} s")
+            peaks = trial.by("max_rss_bytes", "label")
+            assert peaks[label] == pytest.approx(peak * 1024, rel=0.05)
+        return "; ".join(texts), held
+
+    attempt("CPU time of both", measure)
 
 
 CPUS_SEEN = """
@@ -127,7 +139,7 @@ def test_two_programs_on_one_cpu_slow_each_other_by_two(work: str) -> None:
         slowdown = found.one("slowdown_ratio")
         return f"slowdown {slowdown:.2f}", 1.7 <= slowdown <= 2.4
 
-    attempt("two on one CPU", measure)
+    attempt("two on one CPU", measure, contends=True)
 
 
 @pytest.mark.slow
@@ -154,7 +166,7 @@ def test_equal_work_has_a_ratio_of_one_and_a_tenth_more_of_a_tenth_more(work: st
     [
         (pair(["true"], ["no-such-program"]), (4, "no_program"), "no program 'no-such-program'"),
         (pair(["true"], ["false"]), (3, "command_failed"), "B: 'false' ended with exit code 1"),
-        (pair(["sleep", "9"], ["false"], prepare=["false"]), (3, "command_failed"), "A: The prep"),
+        (pair(["sleep", "60"], ["false"], prepare=["false"]), (3, "command_failed"), "A: The prep"),
         (pair(["true"], ["true"], output="./x"), (2, "usage"), "write to './x' at the same time"),
         (pair(["true"], ["true"], label="B"), (2, "usage"), "Both commands are named 'B'"),
     ],
@@ -164,7 +176,7 @@ def test_what_cannot_be_paired_is_refused(
 ) -> None:
     begun = time.monotonic()
     assert refused(BENCHMARK, {**params, "working_directory": str(tmp_path)}) == error
-    assert time.monotonic() - begun < 8, "the partner of a failed command was waited for"
+    assert time.monotonic() - begun < 40, "the partner of a failed command was waited for"
     words = command(BENCHMARK, {**params, "working_directory": str(tmp_path)})
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert sentence in done.stdout
@@ -186,16 +198,16 @@ def test_a_cancelled_duet_ends_both_programs_with_all_that_they_started(tmp_path
     params = pair(words, words, working_directory=str(tmp_path))
     with subprocess.Popen(command(BENCHMARK, params), stdout=subprocess.PIPE, text=True) as probe:
         file = tmp_path / "pids"
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while not (file.exists() and len(file.read_text().split()) == 4):
             assert time.monotonic() < until
             time.sleep(0.02)
         probe.terminate()
-        out, _ = probe.communicate(timeout=20)
+        out, _ = probe.communicate(timeout=120)
     assert "cancelled" in out
     assert probe.returncode == 130
     for pid in file.read_text().split():
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while _runs(int(pid)):
             assert time.monotonic() < until, f"process {pid} was left behind"
             time.sleep(0.02)

@@ -63,9 +63,16 @@ def test_twice_the_digits_take_four_times_as_long() -> None:
         return min(float(sample["value"]) for sample in trial.all("pi_time_ns"))
 
     def measure() -> tuple[str, bool]:
-        ratio = time_ns(10_000) / time_ns(5_000)
-        # Terms and limbs both double; what each term costs beside its limbs makes it a little less.
-        return f"ratio {ratio:.3f}", 3.7 <= ratio <= 4.2
+        ratios: list[float] = []
+
+        def near() -> tuple[bool, bool]:
+            ratios.append(time_ns(10_000) / time_ns(5_000))
+            # Terms and limbs both double; what each term costs beside its limbs makes it a little
+            # less.
+            return ratios[-1] >= 3.7, ratios[-1] <= 4.2
+
+        held = hold_in_most(3, near)
+        return f"ratios {' '.join(f'{one:.3f}' for one in ratios)}", held
 
     with group() as favoured:
         attempt("square law of the digits", measure)
@@ -106,12 +113,19 @@ def test_hashing_is_within_reach_of_another_implementation() -> None:
     params = {"threads": 1, "duration_ns": int(seconds * 1e9)}
 
     def measure() -> tuple[str, bool]:
-        ours = run(favoured.inside(command("cpu.hash", params))).one("hash_bytes_per_s")
-        words = favoured.inside(["python3", "-c", script])
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        theirs = int(done.stdout) * len(block) / seconds
-        # OpenSSL has vector code where the CPU lacks SHA instructions: up to 2.5 times as fast.
-        return f"{ours / theirs:.3f} of OpenSSL's rate", 0.4 <= ours / theirs <= 1.3
+        ratios: list[float] = []
+
+        def near() -> tuple[bool, bool]:
+            ours = run(favoured.inside(command("cpu.hash", params))).one("hash_bytes_per_s")
+            words = favoured.inside(["python3", "-c", script])
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
+            ratios.append(ours * seconds / (int(done.stdout) * len(block)))
+            # OpenSSL has vector code where the CPU lacks SHA instructions: up to 2.5 times as fast.
+            return ratios[-1] >= 0.4, ratios[-1] <= 1.3
+
+        # Who has the other hardware thread of the core slows one of both by a half, for a while.
+        held = hold_in_most(3, near)
+        return f"{' '.join(f'{one:.3f}' for one in ratios)} of OpenSSL's rate", held
 
     with group() as favoured:
         attempt("SHA-256 against OpenSSL", measure)

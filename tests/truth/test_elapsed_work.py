@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from cpu_truth import group, last_cpu
 from tests.attempts import attempt
+from tests.majorities import hold_in_most
 from trials import Trial, command, needs_root, real_time
 from trials import run as run_here
 from trials import run_words as run
@@ -81,15 +82,16 @@ RATES = ("compress_bytes_per_s", "decompress_bytes_per_s", "thread_compress_byte
 
 @pytest.mark.truth("app.lzma", *RATES)
 def test_one_round_of_compressing_takes_the_whole_trial() -> None:
-    bytes_ = 4_000_000
-    params = {"corpus_bytes": bytes_, "preset": 0, "threads": 1, "duration_ns": 0}
+    bytes_ = 2_000_000
+    params = {"corpus_bytes": bytes_, "preset": 2, "threads": 1, "duration_ns": 0}
 
     def seconds(trial: Trial) -> list[float]:
         rate = trial.one("compress_bytes_per_s")
         assert trial.one("thread_compress_bytes_per_s") == pytest.approx(rate, rel=0.01)
         return [bytes_ / rate, bytes_ / trial.one("decompress_bytes_per_s")]
 
-    # Decompressing takes about a quarter of the time, so that it is seen in the sum.
+    # Decompressing takes about a tenth of the time, so that it is seen in the sum. Copying and
+    # comparing the texts takes a hundredth: a third of a preset that compresses faster.
     fills("a round of LZMA", command("app.lzma", params), seconds, 0.95)
 
 
@@ -111,7 +113,9 @@ def test_hashes_are_as_fast_as_those_of_a_library() -> None:
     )
     params = {"threads": 1, "duration_ns": 300_000_000}
 
-    def measure() -> tuple[str, bool]:
+    texts: list[str] = []
+
+    def near() -> list[bool]:
         words = favoured.inside(["python3", "-W", "ignore", "-c", script])
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         sha256, md5_crypt = map(float, done.stdout.split())
@@ -124,8 +128,14 @@ def test_hashes_are_as_fast_as_those_of_a_library() -> None:
             "hashes of the thread": hashes.one("hash_thread_per_s") / md5_crypt,
         }
         # Other compilers and other instructions: less than a factor of two.
-        text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in seen.items())
-        return f"{text} of the library's", all(0.6 <= ratio <= 1.6 for ratio in seen.values())
+        texts.append(", ".join(f"{name} {ratio:.2f}" for name, ratio in seen.items()))
+        return [held for ratio in seen.values() for held in (ratio >= 0.6, ratio <= 1.6)]
+
+    def measure() -> tuple[str, bool]:
+        texts.clear()
+        # Who has the other hardware thread of the core slows one of both by a half, for a while.
+        held = hold_in_most(3, near)
+        return f"{'; '.join(texts)} of the library's", held
 
     with group() as favoured:
         attempt("hashes of a library", measure)
@@ -273,14 +283,21 @@ def test_time_in_the_kernel_is_what_the_program_itself_saw(tmp_path: Path) -> No
     output = tmp_path / "used"
     argv = [sys.executable, "-S", "-c", script]
     once = {"argv": argv, "minimum_runs": 1, "maximum_runs": 1, "output": str(output)}
-    trial = run_here("command", once)
-    user_s, system_s, peak = map(float, output.read_text().split())
-    # Loading the program and taking its memory back, and two ticks of the clock by which the
-    # kernel splits CPU time.
-    assert abs(trial.one("user_ns") / 1e9 - user_s) <= 0.03
-    assert -0.03 <= trial.one("system_ns") / 1e9 - system_s <= 0.06
-    assert 0 <= trial.one("cpu_ns") / 1e9 - user_s - system_s <= 0.06
-    assert trial.one("max_rss_bytes") == pytest.approx(peak * 1024, rel=0.05)
+
+    def measure() -> tuple[str, bool]:
+        trial = run_here("command", once)
+        user_s, system_s, peak = map(float, output.read_text().split())
+        assert trial.one("max_rss_bytes") == pytest.approx(peak * 1024, rel=0.05)
+        seen = {"user": user_s, "system": system_s, "cpu": user_s + system_s}
+        user, system, cpu = (
+            trial.one(f"{name}_ns") / 1e9 - seconds for name, seconds in seen.items()
+        )
+        # Loading the program and taking its memory back, and two ticks of the clock by which the
+        # kernel splits CPU time.
+        held = abs(user) <= 0.03 and -0.03 <= system <= 0.06 and 0 <= cpu <= 0.06
+        return f"{user:+.3f} s own, {system:+.3f} s system, {cpu:+.3f} s", held
+
+    attempt("time in the kernel", measure)
 
 
 PARTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {

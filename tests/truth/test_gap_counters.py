@@ -13,6 +13,7 @@ from channel import controlled
 from cpu_truth import group, last_cpu
 from planted_files import seeing
 from tests.attempts import attempt
+from tests.majorities import hold_in_most
 from trials import command, filter_calls, needs_root
 from trials import run_words as run
 
@@ -42,7 +43,7 @@ def test_steal_and_pressure_are_those_of_the_counters(tmp_path: Path) -> None:
             # 30 of 100 ticks, and 0.1 s of the time between two readings.
             write(1050, 2020, 80, 1_100_000)
             trial = probe.trial()
-        assert trial.one("steal_ratio") == pytest.approx(0.3)
+        assert trial.one("steal_ratio") == pytest.approx(0.3)  # fails where the sleep ends late
         ratio = trial.one("psi_cpu_some_ratio")
         expected = 0.1 / (trial.done["counters"]["elapsed_ns"] / 1e9)
         # The trial's own counters are read up to 4 ms around those of the meter.
@@ -150,16 +151,24 @@ def test_asking_takes_as_long_as_the_system_call_that_asks() -> None:
     """One system call for each short gap, made slow by filters; the test times one on its own."""
     params = {"duration_ns": 500_000_000, "cpus": [last_cpu()], "threshold_ns": 1_000}
 
-    def measure() -> tuple[str, bool]:
+    texts: list[str] = []
+
+    def near() -> tuple[bool, bool, bool]:
         # No other program makes gaps that are long enough for further questions.
         with trials.real_time(inherited=True):
             added_ns = slowed_by_ns()
             trial = trials.run(BENCHMARK, params, inside=slow_calls)
         gaps = trial.one("gaps_per_s")
         each_ns = trial.one("asking_ratio") * 1e9 / gaps
-        text = f"{each_ns:.0f} ns for each of {gaps:.0f} gaps a second, {added_ns:.0f} ns added"
+        texts.append(f"{each_ns:.0f} ns for each of {gaps:.0f} gaps/s, {added_ns:.0f} ns added")
         # The call itself and the reading of the clock come on top of what was added: some hundred
         # nanoseconds. Gaps of a millisecond and more are asked about with a few calls.
-        return text, added_ns > 3000 and 0.85 <= each_ns / added_ns <= 1.6
+        return added_ns > 3000, each_ns >= 0.85 * added_ns, each_ns <= 1.6 * added_ns
+
+    def measure() -> tuple[str, bool]:
+        texts.clear()
+        # Who has the other hardware thread of the core slows one of both by a half, for a while.
+        held = hold_in_most(3, near)
+        return "; ".join(texts), held
 
     attempt("a slow question", measure)

@@ -10,6 +10,7 @@ import pytest
 from tests import hardware
 from tests.attempts import attempt
 from tests.hardware import Feature
+from tests.profiles import by_profile
 from tests.rates import holds_rate
 from tests.standstill import Standstill
 from trials import needs_root
@@ -202,7 +203,7 @@ def test_fixed_work_under_half_a_quota(tmp_path: Path) -> None:
     )
 
 
-DOSES = (0.25, 0.5, 0.75, 1.0)
+DOSES = by_profile(quick=(0.25, 0.5, 1.0), whole=(0.25, 0.5, 0.75, 1.0))
 
 
 def dosed(path: Path, rounds: int, **params: Any) -> tuple[str, bool]:

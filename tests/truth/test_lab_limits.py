@@ -31,14 +31,27 @@ CHECKS = checks.CHECKS
 SLICE_NS, PERIOD_NS = 30_000_000, 40_000_000
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+SLOW = {"cpu.cap-50", "cpu.cap-75"}
+"""The same mechanism as two other checks, at settings between theirs."""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=check.id, marks=[pytest.mark.slow] if check.id in SLOW else [])
+        for check in CHECKS
+    ],
+)
 def test_what_is_set_is_what_a_program_gets(check: Check) -> None:
-    outcome = asyncio.run(frame.run(check, print))
-    for seen in outcome.attempts:
-        print(check.id, seen)  # noqa: T201
-    if outcome.verdict == frame.NOT_HERE:
-        lacking(Feature.LAB, outcome.reason)
-    assert outcome.verdict == frame.HOLDS, outcome.reason
+    def measure() -> tuple[str, bool]:
+        outcome = asyncio.run(frame.run(check, print))
+        if outcome.verdict == frame.NOT_HERE:
+            lacking(Feature.LAB, outcome.reason)
+        seen = ", ".join(f"{one.value:g} {one.note}" for one in outcome.attempts)
+        return f"{seen} of {check.bound} {outcome.reason}", outcome.verdict == frame.HOLDS
+
+    # A check has attempts of its own, whatever the counters show.
+    attempt(check.id, measure, contends=True)
 
 
 @pytest.fixture
@@ -60,7 +73,7 @@ class Keeper:
 
     def line(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        readable, _, _ = select.select([self.process.stdout], [], [], 10)
+        readable, _, _ = select.select([self.process.stdout], [], [], 60)
         assert readable, "the keeper says nothing"
         return dict(json.loads(self.process.stdout.readline()))
 
@@ -79,13 +92,17 @@ def policy(pid: int) -> int:
 @needs_chrt
 def test_a_program_starts_with_its_reservation_and_keeps_it_over_a_fork(group: HostCgroup) -> None:
     script = "chrt -p $$; sh -c 'sleep 0.05; chrt -p $$; true'"
-    with Keeper(group) as keeper:
-        assert keeper.ready["marked"]
-        words = [*entering(cgroups=group.folders), "sh", "-c", script]
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
-    # The shell itself, and a child that was found within 50 ms.
-    assert done.stdout.count("SCHED_DEADLINE") == 2
-    assert "30000000/40000000/40000000" in done.stdout
+
+    def measure() -> tuple[str, bool]:
+        with Keeper(group) as keeper:
+            assert keeper.ready["marked"]
+            words = [*entering(cgroups=group.folders), "sh", "-c", script]
+            done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+        assert "30000000/40000000/40000000" in done.stdout
+        # The shell itself, and a child that was found within 50 ms.
+        return done.stdout, done.stdout.count("SCHED_DEADLINE") == 2
+
+    attempt("a child within 50 ms", measure)
 
 
 def test_the_end_of_the_keeper_gives_the_threads_back(group: HostCgroup) -> None:
@@ -97,10 +114,10 @@ def test_the_end_of_the_keeper_gives_the_threads_back(group: HostCgroup) -> None
         assert policy(program.pid) == 6
         keeper.process.terminate()
         assert keeper.line()["kept"]["refused"] == 0
-        keeper.process.wait(10)
+        keeper.process.wait(60)
     assert policy(program.pid) == os.SCHED_OTHER
     group.kill()
-    program.wait(10)
+    program.wait(60)
 
 
 def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: HostCgroup) -> None:
@@ -111,11 +128,13 @@ def test_what_the_kernel_does_not_admit_is_told_with_the_sum(group: HostCgroup) 
             plain = [*entering(), "sh", "-c"]
             join = f"echo $$ > {group.folders[-1]}/cgroup.procs; exec sleep 60"
             started = [subprocess.Popen([*plain, join]) for _ in range(2 * cpus)]
-            refused = keeper.line()["refused"]
-            kept = [policy(one.pid) for one in started].count(6)
-            group.kill()
-            for one in started:
-                one.wait(10)
+            try:
+                refused = keeper.line()["refused"]
+                kept = [policy(one.pid) for one in started].count(6)
+            finally:
+                group.kill()
+                for one in started:
+                    one.wait(60)
         message = refused["message"]
         right = "no reservation of 0.750 CPUs more: reservations of" in message
         # Another lab's reservations may be held too; this test adds what is left.

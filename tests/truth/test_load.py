@@ -12,6 +12,7 @@ import pytest
 from channel import controlled
 from cpu_truth import group, last_cpu
 from tests.attempts import attempt
+from tests.majorities import hold_in_most
 from trials import Trial, command, needs_root, run, run_words
 
 LOADS = ("load.cpu", "load.memory", "load.cache", "load.switches")
@@ -33,7 +34,7 @@ def params(benchmark: str, **more: Any) -> dict[str, Any]:
 
 @needs_root
 @pytest.mark.parametrize("benchmark", LOADS)
-@pytest.mark.parametrize("intensity", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("intensity", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.9])
 def test_the_kernel_accounts_the_share_that_was_set(benchmark: str, intensity: float) -> None:
     short, words = (
         command(benchmark, params(benchmark, intensity_ratio=intensity, duration_ns=duration_ns))
@@ -105,7 +106,8 @@ def test_stop_ends_it_in_order_with_all_its_samples(benchmark: str) -> None:
         # It looks around a hundred times a second; the rest is for a busy machine.
         assert time.monotonic() - told < 1
     values = series(trial, "interval_intensity_ratio")
-    assert 8 <= len(values) <= 12
+    # Of 0.1 s each; a sleep of the test may end late.
+    assert abs(len(values) - trial.done["elapsed_ns"] / 1e8) <= 2
     assert len([m for m in trial.metrics if m.startswith("load_")]) == 3
 
 
@@ -121,34 +123,49 @@ def test_a_load_that_loses_its_master_ends(benchmark: str) -> None:
 
 
 def test_the_counters_of_the_parts_make_the_whole() -> None:
-    trial = run("load.cpu", {"intensity_ratio": 0.3, "interval_ns": 50_000_000})
-    for part, whole in (
-        ("interval_intensity_ratio", "load_intensity_ratio"),
-        ("interval_work_per_s", "load_work_per_s"),
-    ):
-        parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
-        ends = [0, *(at_ns for at_ns, _ in parts)]
-        total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
-        # The intervals cover the time but for a last piece that is too short for a rate.
-        assert ends[-1] >= 0.97e9
-        assert total / ends[-1] == pytest.approx(trial.one(whole), rel=0.05)
+
+    def measure() -> tuple[str, bool]:
+        trial = run("load.cpu", {"intensity_ratio": 0.3, "interval_ns": 50_000_000})
+        seen = {}
+        for part, whole in (
+            ("interval_intensity_ratio", "load_intensity_ratio"),
+            ("interval_work_per_s", "load_work_per_s"),
+        ):
+            parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
+            ends = [0, *(at_ns for at_ns, _ in parts)]
+            total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
+            # The intervals cover the time but for a last piece that is too short for a rate.
+            assert ends[-1] >= 0.97e9
+            seen[part] = total / ends[-1] / trial.one(whole)
+        text = ", ".join(f"{name} {ratio:.3f}" for name, ratio in seen.items())
+        return f"{text} of the whole", all(abs(ratio - 1) <= 0.05 for ratio in seen.values())
+
+    attempt("parts of a load", measure)
 
 
 @needs_root
 def test_half_the_time_moves_half_the_bytes() -> None:
     def rate(intensity: float) -> tuple[float, float]:
-        words = command("load.memory", params("load.memory", intensity_ratio=intensity))
+        short = {"intensity_ratio": intensity, "duration_ns": 500_000_000}
+        words = command("load.memory", params("load.memory", **short))
         done = subprocess.run(favoured.inside(words), capture_output=True, text=True, check=True)
         trial = Trial(done.stdout)
         return trial.one("load_bytes_per_s"), trial.one("load_cpus")
 
     def measure() -> tuple[str, bool]:
-        half, full = rate(0.5), rate(1.0)
-        bytes_ratio, time_ratio = half[0] / full[0], half[1] / full[1]
-        # Bytes follow the time that was got, whatever else takes of the full share; the clock of a
-        # shared CPU and its caches move by more than that.
-        told = f"bytes {bytes_ratio:.3f}, time {time_ratio:.3f}"
-        return told, time_ratio < 0.9 and abs(bytes_ratio / time_ratio - 1) <= 0.2
+        texts = []
+
+        def near() -> tuple[bool, bool, bool]:
+            half, full = rate(0.5), rate(1.0)
+            bytes_ratio, time_ratio = half[0] / full[0], half[1] / full[1]
+            texts.append(f"bytes {bytes_ratio:.3f}, time {time_ratio:.3f}")
+            # Bytes follow the time that was got, whatever else takes of the full share; the clock
+            # of a shared CPU and its caches move by more than that.
+            each = bytes_ratio / time_ratio
+            return time_ratio < 0.9, each >= 0.8, each <= 1.2
+
+        held = hold_in_most(3, near)
+        return "; ".join(texts), held
 
     with group() as favoured:
         attempt("half the time", measure)

@@ -69,13 +69,14 @@ def test_its_own_set_lies_in_the_cache_and_a_larger_one_does_not() -> None:
         return trial.one("load_touches_per_s") / trial.one("load_cpus")
 
     def measure() -> tuple[str, bool]:
-        own, large = [], []
-        # In turn, and the best of each: neighbours on the chip make both slower, never faster.
+        trial = pinned("load.cache")
+        chosen[0] = int(trial.one("working_set_bytes"))
+        own, large = [rate(trial)], []
+        # In turn, and the best of each: neighbours on the chip make both slower, never faster. It
+        # chooses once, for which it measures several sizes.
         for _ in range(3):
-            trial = pinned("load.cache")
-            chosen[0] = int(trial.one("working_set_bytes"))
-            own.append(rate(trial))
             large.append(rate(pinned("load.cache", buffer_bytes=max(8 * chosen[0], 256 << 20))))
+            own.append(rate(pinned("load.cache", buffer_bytes=chosen[0])))
         told = f"{chosen[0] >> 10} KiB: {max(own):.3g} a second, large: {max(large):.3g}"
         # Half the time of memory was the rule by which the size was chosen; neighbours come and go.
         return told, max(own) >= 1.5 * max(large)
@@ -101,15 +102,16 @@ LOADS = ("load.memory", "load.cache", "load.cpu")
 ROUNDS = 5
 
 
-def slowed(cpu: int, sizes: list[int], memory_ns: float) -> list[float]:
+def slowed(cpu: int, sizes: list[int], set_bytes: int, memory_ns: float) -> list[float]:
     """Largest factor of the chases beside each of LOADS; not a number where neighbours on the chip
-    left the victim no cache to lose."""
+    left the victim no cache to lose. set_bytes: what load.cache chose."""
     factors = []
     before = chased_ns(cpu, *sizes)
     if min(before) > memory_ns / 2:
         return [math.nan] * len(LOADS)  # there is nothing to lose, whatever the loads do
     for benchmark in LOADS:
-        with beside(benchmark):
+        chosen = {"buffer_bytes": set_bytes} if benchmark == "load.cache" else {}
+        with beside(benchmark, **chosen):
             loaded = chased_ns(cpu, *sizes)
         after = chased_ns(cpu, *sizes)
         # Only a victim that lies in the cache before and after lost it to the load.
@@ -142,6 +144,7 @@ def undecided_if_mostly(occupied: list[bool], error: BaseException) -> None:
         raise Undecided(f"neighbours on the chip left no cache to lose in most attempts: {error}")
 
 
+@pytest.mark.slow
 @hardware.needs(Feature.SHARED_CACHE, len(os.sched_getaffinity(0)) >= 2)
 def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None:
     """Working sets of mem.latency, each chased with and without the loads beside it, in turn."""
@@ -157,7 +160,7 @@ def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None
         # A fifth: a quarter of the set's lines fetched from memory at four times the time is most
         # of a doubling; noise of neighbours on the same chip moves single chases by a tenth.
         for _ in range(ROUNDS):
-            factors = slowed(cpu, sizes, memory_ns)
+            factors = slowed(cpu, sizes, bytes_, memory_ns)
             if not any(map(math.isnan, factors)):
                 valid.append(factors)
             taken = sum(cache > 1.2 * loop for _, cache, loop in valid)
@@ -187,6 +190,7 @@ def test_it_pushes_out_what_a_neighbour_holds_and_a_busy_loop_does_not() -> None
         raise
 
 
+@pytest.mark.slow
 def test_memory_is_what_a_load_of_the_memory_loads() -> None:
     """Beyond the caches the size does not matter; inside it does."""
 

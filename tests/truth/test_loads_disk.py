@@ -12,6 +12,7 @@ from channel import controlled
 from test_disk_io import group, join, whole_device
 from tests.attempts import attempt
 from tests.hardware import Feature, lacking
+from tests.majorities import hold_in_most
 from trials import Trial, needs_root, refused, run
 
 MIB = 1 << 20
@@ -46,8 +47,17 @@ def test_the_kernel_accounts_the_bytes_that_were_counted(
 
 
 @pytest.mark.truth("load.disk", "load_operations_per_s", "load_intensity_ratio")
-@pytest.mark.parametrize("rate", [50, 400])
-@pytest.mark.parametrize("operation", ["read", "write", "fsync"])
+@pytest.mark.parametrize(
+    ("operation", "rate"),
+    [
+        ("read", 400),
+        ("write", 50),
+        ("fsync", 400),
+        pytest.param("read", 50, marks=pytest.mark.slow),
+        pytest.param("write", 400, marks=pytest.mark.slow),
+        pytest.param("fsync", 50, marks=pytest.mark.slow),
+    ],
+)
 def test_a_set_rate_is_kept(disk: Path, operation: str, rate: int) -> None:
     params = small(disk, operation=operation, operations_per_s=rate, intensity_ratio=0.5)
 
@@ -83,20 +93,30 @@ def test_a_throttle_bounds_it_and_it_says_so(disk: Path) -> None:
         attempt("a throttled load", measure)
 
 
-@pytest.mark.parametrize("operation", ["read", "write", "fsync"])
+@pytest.mark.parametrize(
+    "operation", ["read", pytest.param("write", marks=pytest.mark.slow), "fsync"]
+)
 def test_the_share_of_time_is_what_was_set_and_moves_as_much(disk: Path, operation: str) -> None:
     params = small(disk, operation=operation)
 
     def measure() -> tuple[str, bool]:
-        half, full = (
-            run("load.disk", {**params, "intensity_ratio": intensity}) for intensity in (0.5, 1.0)
-        )
-        told = half.one("load_intensity_ratio"), full.one("load_intensity_ratio")
-        operations = half.one("load_operations_per_s") / full.one("load_operations_per_s")
-        # Two points: what is promised. A disk that serves two threads at once does more of what
-        # is asked in a short time than in a long one, and the machine below is shared.
-        near = abs(told[0] - 0.5) <= 0.02 and told[1] >= 0.98 and 0.35 <= operations <= 0.65
-        return f"shares {told[0]:.4f} {told[1]:.4f}, operations {operations:.3f}", near
+        texts = []
+
+        def near() -> tuple[bool, bool, bool]:
+            half, full = (
+                run("load.disk", {**params, "intensity_ratio": intensity})
+                for intensity in (0.5, 1.0)
+            )
+            told = half.one("load_intensity_ratio"), full.one("load_intensity_ratio")
+            ratio = half.one("load_operations_per_s") / full.one("load_operations_per_s")
+            texts.append(f"shares {told[0]:.4f} {told[1]:.4f}, operations {ratio:.3f}")
+            # Two points: what is promised. A disk that serves two threads at once does more of what
+            # is asked in a short time than in a long one.
+            return abs(told[0] - 0.5) <= 0.02 and told[1] >= 0.98, ratio >= 0.35, ratio <= 0.65
+
+        # The machine below is shared: who uses its disk shows in no counter of this one.
+        held = hold_in_most(3, near)
+        return "; ".join(texts), held
 
     attempt(operation, measure)
 
@@ -138,7 +158,8 @@ def test_stop_ends_it_in_order_with_all_its_samples(disk: Path) -> None:
         trial = load.trial()
         assert time.monotonic() - told < 2
     series = [s for s in trial.samples if s["metric"] == "interval_operations_per_s"]
-    assert 8 <= len(series) <= 12
+    # Of 0.1 s each; a sleep of the test may end late.
+    assert abs(len(series) - trial.done["elapsed_ns"] / 1e8) <= 2
     assert {"load_operations_per_s", "load_bytes_per_s", "load_intensity_ratio"} <= trial.metrics
 
 
@@ -183,16 +204,23 @@ def test_killed_in_the_middle_it_leaves_nothing(disk: Path) -> None:
 @pytest.mark.truth("load.disk", "interval_intensity_ratio", "interval_bytes_per_s")
 @pytest.mark.truth("load.disk", "interval_operations_per_s")
 def test_a_trial_s_parts_make_its_whole(disk: Path) -> None:
-    trial: Trial = run("load.disk", small(disk, intensity_ratio=0.4, interval_ns=50_000_000))
-    for part, whole in (
-        ("interval_intensity_ratio", "load_intensity_ratio"),
-        ("interval_bytes_per_s", "load_bytes_per_s"),
-        ("interval_operations_per_s", "load_operations_per_s"),
-    ):
-        parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
-        ends = [0, *(at_ns for at_ns, _ in parts)]
-        total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
-        assert total / ends[-1] == pytest.approx(trial.one(whole), rel=0.05)
+
+    def measure() -> tuple[str, bool]:
+        trial: Trial = run("load.disk", small(disk, intensity_ratio=0.4, interval_ns=50_000_000))
+        seen = {}
+        for part, whole in (
+            ("interval_intensity_ratio", "load_intensity_ratio"),
+            ("interval_bytes_per_s", "load_bytes_per_s"),
+            ("interval_operations_per_s", "load_operations_per_s"),
+        ):
+            parts = [(s["at_ns"], s["value"]) for s in trial.samples if s["metric"] == part]
+            ends = [0, *(at_ns for at_ns, _ in parts)]
+            total = sum((at_ns - begun) * v for begun, (at_ns, v) in zip(ends, parts, strict=False))
+            seen[part] = total / ends[-1] / trial.one(whole)
+        text = ", ".join(f"{name} {ratio:.3f}" for name, ratio in seen.items())
+        return f"{text} of the whole", all(abs(ratio - 1) <= 0.05 for ratio in seen.values())
+
+    attempt("parts of a load of a disk", measure)
 
 
 @pytest.mark.truth("load.disk", "load_cpus")

@@ -81,8 +81,15 @@ def test_half_of_a_set_rate_is_carried(
 
 
 @needs_root
-@pytest.mark.parametrize("direction", WAYS)
-@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+@pytest.mark.parametrize(
+    ("protocol", "direction"),
+    [
+        ("tcp", "send"),
+        ("udp", "receive"),
+        pytest.param("tcp", "receive", marks=pytest.mark.slow),
+        pytest.param("udp", "send", marks=pytest.mark.slow),
+    ],
+)
 def test_half_of_the_time_carries_half_through_a_limit(
     path: veth.Pair, protocol: str, direction: str
 ) -> None:
@@ -141,12 +148,15 @@ def test_intensity_zero_waits(benchmark: str, given: dict[str, Any], direction: 
 
 @pytest.mark.parametrize("benchmark", ["load.net", "load.packets"])
 def test_as_much_as_goes_goes_and_is_told_as_series(benchmark: str) -> None:
-    trial = measure(benchmark, {})
-    assert trial.one("load_intensity_ratio") > 0.9
     unit = "packets" if benchmark == "load.packets" else "bytes"
-    parts = series(trial, f"interval_{unit}_per_s")
-    assert len(parts) >= 8
-    assert len(series(trial, "interval_intensity_ratio")) >= 8
-    # Loopback of any machine carries more, and none carries this much: the units are right.
-    low, high = (1e3, 1e8) if unit == "packets" else (1e6, 1e12)
-    assert low < trial.one(f"load_{unit}_per_s") < high
+
+    def once() -> tuple[str, bool]:
+        trial = measure(benchmark, {})
+        share, rate = trial.one("load_intensity_ratio"), trial.one(f"load_{unit}_per_s")
+        assert len(series(trial, f"interval_{unit}_per_s")) >= 8
+        assert len(series(trial, "interval_intensity_ratio")) >= 8
+        # Loopback of any machine carries more, and none carries this much: the units are right.
+        low, high = (1e3, 1e8) if unit == "packets" else (1e6, 1e12)
+        return f"{rate:.3g} {unit} a second, share {share:.3f}", share > 0.9 and low < rate < high
+
+    attempt(f"{benchmark} as much as goes", once, contends=True)

@@ -98,35 +98,44 @@ def test_a_receive_buffer_beyond_the_limit_of_the_machine_is_refused() -> None:
 @pytest.mark.truth("net.throughput", "lost_run_count", "loss_episode_ratio", "loss_episode_ns")
 def test_loss_episodes_are_found_with_their_frequency_and_duration() -> None:
     """Of every 500 datagrams that arrive the last 25 are dropped, by count: no chance in it."""
-    with veth.pair() as path, group() as favoured:
-        path.drop_runs("far", 25, 500)
-        params = {
-            "protocol": "udp",
-            "rate_bits_per_s": 4_000_000,
-            "packet_bytes": 125,
-            "duration_ns": 1_000_000_000,
-            "wait_ns": 200_000_000,
-        }
-        trial = measure("net.throughput", params, path=path, favoured=favoured)
-    slot_ns = 1e9 / trial.one("sent_per_s")
-    assert trial.one("sent_count") == 4000
-    lost = trial.one("sent_count") - trial.one("received_count")
-    runs = [s["value"] for s in trial.samples if s["metric"] == "lost_run_count"]
-    assert sum(runs) == lost
-    # Those that try the path before the trial are counted, too, so that the last run may be cut.
-    assert runs[:-1] == [25] * (len(runs) - 1)
-    assert trial.one("loss_episode_ratio") == pytest.approx(0.05, rel=0.15)
-    assert trial.one("loss_episode_ns") == pytest.approx(25 * slot_ns, rel=0.15)
-    interval = wilson(int(lost), 4000)
-    assert trial.one("loss_ratio") == pytest.approx(lost / 4000)
-    assert trial.one("loss_low_ratio") == pytest.approx(interval.low)
-    assert trial.one("loss_high_ratio") == pytest.approx(interval.high)
-    assert trial.one("sent_per_s") == pytest.approx(4000, rel=0.02)
-    assert trial.one("received_per_s") == pytest.approx(4000 - lost, rel=0.03)
-    assert trial.histogram("ipdv_ns")[0] > 3000
-    assert trial.histogram("pdv_ns")[0] == trial.one("received_count")
-    # 500 kB in blocks of 128 KiB: three are whole, less what was dropped.
-    assert trial.histogram("block_goodput_bytes_per_s")[0] == 3
+    params = {
+        "protocol": "udp",
+        "rate_bits_per_s": 4_000_000,
+        "packet_bytes": 125,
+        "duration_ns": 1_000_000_000,
+        "wait_ns": 200_000_000,
+    }
+
+    def once() -> tuple[str, bool]:
+        with veth.pair() as path, group() as favoured:
+            path.drop_runs("far", 25, 500)
+            trial = measure("net.throughput", params, path=path, favoured=favoured)
+        slot_ns = 1e9 / trial.one("sent_per_s")
+        sent, received = trial.one("sent_count"), trial.one("received_count")
+        # The last is due a quarter of a millisecond before the end; a sender woken later than that
+        # leaves out what was still due.
+        assert 3996 <= sent <= 4000
+        lost = sent - received
+        runs = [s["value"] for s in trial.samples if s["metric"] == "lost_run_count"]
+        assert sum(runs) == lost
+        # Those that try the path before the trial are counted, too, so that the last run may be
+        # cut.
+        assert runs[:-1] == [25] * (len(runs) - 1)
+        assert trial.one("loss_episode_ratio") == pytest.approx(0.05, rel=0.15)
+        assert trial.one("loss_episode_ns") == pytest.approx(25 * slot_ns, rel=0.15)
+        interval = wilson(int(lost), int(sent))
+        assert trial.one("loss_ratio") == pytest.approx(lost / sent)
+        assert trial.one("loss_low_ratio") == pytest.approx(interval.low)
+        assert trial.one("loss_high_ratio") == pytest.approx(interval.high)
+        assert trial.histogram("ipdv_ns")[0] > 3000
+        assert trial.histogram("pdv_ns")[0] == received
+        # 500 kB in blocks of 128 KiB: three are whole, less what was dropped.
+        assert trial.histogram("block_goodput_bytes_per_s")[0] == 3
+        sent_per_s, received_per_s = trial.one("sent_per_s"), trial.one("received_per_s")
+        near = abs(sent_per_s / 4000 - 1) <= 0.02 and abs(received_per_s / received - 1) <= 0.03
+        return f"{sent_per_s:.0f} sent, {received_per_s:.0f} received a second", near
+
+    attempt("runs of 25 of 500", once)
 
 
 @veth.needs_it

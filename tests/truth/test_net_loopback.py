@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -138,17 +139,25 @@ def test_a_signal_ends_the_trial(part: str) -> None:
     assert '"cancelled"' in out
 
 
-def test_nothing_listens_beyond_loopback() -> None:
-    params = {"duration_ns": 500_000_000, "streams": 4, "part": ["throughput"]}
-    with start("net.loopback", params) as process:
-        time.sleep(0.2)
-        inodes = set()
-        for link in Path(f"/proc/{process.pid}/fd").iterdir():
+def tcp_sockets(pid: int) -> list[list[str]]:
+    """The rows of the kernel's table of TCP that belong to a process."""
+    inodes = set()
+    with contextlib.suppress(OSError):  # it ended, or closed one meanwhile
+        for link in Path(f"/proc/{pid}/fd").iterdir():
             target = os.readlink(link)
             if target.startswith("socket:["):
                 inodes.add(target[len("socket:[") : -1])
-        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        mine = [row for row in rows if row[9] in inodes]
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row for row in rows if row[9] in inodes]
+
+
+def test_nothing_listens_beyond_loopback() -> None:
+    params = {"duration_ns": 500_000_000, "streams": 4, "part": ["throughput"]}
+    with start("net.loopback", params) as process:
+        mine: list[list[str]] = []
+        while len(mine) != 8 and process.poll() is None:
+            time.sleep(0.05)
+            mine = tcp_sockets(process.pid)
         process.communicate(timeout=120)
     assert len(mine) == 8
     # The kernel writes addresses as hexadecimal words of the machine's byte order.

@@ -31,20 +31,24 @@ def path() -> Iterator[veth.Pair]:
 
 
 def test_loopback_loses_nothing_and_both_sides_count_alike() -> None:
-    trial = measure("net.rtt", {"same_clock": True, "rate_per_s": 500})
-    assert trial.one("sent_count") == 500
-    assert trial.one("received_count") == trial.served["received"] == 500
-    assert trial.one("returned_count") == trial.histogram("rtt_ns")[0] == 500
-    for direction in ("up", "down", "both"):
-        assert trial.of("loss_ratio", direction=direction) == 0
-    for direction in ("up", "down"):
-        for metric in ("duplicates_count", "reordered_count", "strangers_count"):
-            assert trial.of(metric, direction=direction) == 0
-    # One clock: the two ways and the time between them make the round trip, datagram by datagram,
-    # so at the least of each too.
-    ways = sum(trial.quantile("delay_ns", 0, direction=way) for way in ("up", "down"))
-    assert ways <= trial.quantile("rtt_sent_ns", 0) * 1.01
-    assert trial.one("sent_per_s") == pytest.approx(500, rel=0.02)
+    def once() -> tuple[str, bool]:
+        trial = measure("net.rtt", {"same_clock": True, "rate_per_s": 500})
+        assert trial.one("sent_count") == 500
+        assert trial.one("received_count") == trial.served["received"] == 500
+        assert trial.one("returned_count") == trial.histogram("rtt_ns")[0] == 500
+        for direction in ("up", "down", "both"):
+            assert trial.of("loss_ratio", direction=direction) == 0
+        for direction in ("up", "down"):
+            for metric in ("duplicates_count", "reordered_count", "strangers_count"):
+                assert trial.of(metric, direction=direction) == 0
+        # One clock: the two ways and the time between them make the round trip, datagram by
+        # datagram, so at the least of each too.
+        ways = sum(trial.quantile("delay_ns", 0, direction=way) for way in ("up", "down"))
+        assert ways <= trial.quantile("rtt_sent_ns", 0) * 1.01
+        rate = trial.one("sent_per_s")
+        return f"{rate:.1f} a second", abs(rate / 500 - 1) <= 0.02
+
+    attempt("500 round trips on loopback", once)
 
 
 @pytest.mark.together
@@ -183,31 +187,34 @@ def test_what_tcp_sends_again_is_told() -> None:
 @needs_root
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_udp_at_a_set_rate_arrives_but_for_what_a_filter_drops(direction: str) -> None:
-    with veth.pair() as path, group() as favoured:
-        side = "far" if direction == "up" else "near"
-        path.drop(side, 1000)
-        params = {
-            "protocol": "udp",
-            "direction": direction,
-            "rate_bits_per_s": 20_000_000,
-            "packet_bytes": 1250,
-            "duration_ns": 2_000_000_000,
-            "wait_ns": 300_000_000,
-        }
-        trial = measure("net.throughput", params, path=path, favoured=favoured)
-        dropped = path.dropped(side)
-    sent = trial.of("sent_count", direction=direction)
-    received = trial.of("received_count", direction=direction)
-    # The last is due half a millisecond before the end; a sender woken later than that leaves out
-    # what was still due, and a pause of two milliseconds is none to speak of.
-    assert 3996 <= sent <= 4000
-    assert 0 <= dropped - (sent - received) <= 5
-    interval = wilson(int(sent - received), int(sent), confidence=1 - 1e-6)
-    assert interval.low <= 0.1 <= interval.high
-    # Payload of what arrived over the time in which it did.
-    assert trial.of("goodput_bytes_per_s", direction=direction) == pytest.approx(
-        received * 1250 / 2, rel=0.05
-    )
+    params = {
+        "protocol": "udp",
+        "direction": direction,
+        "rate_bits_per_s": 20_000_000,
+        "packet_bytes": 1250,
+        "duration_ns": 2_000_000_000,
+        "wait_ns": 300_000_000,
+    }
+
+    def once() -> tuple[str, bool]:
+        with veth.pair() as path, group() as favoured:
+            side = "far" if direction == "up" else "near"
+            path.drop(side, 1000)
+            trial = measure("net.throughput", params, path=path, favoured=favoured)
+            dropped = path.dropped(side)
+        sent = trial.of("sent_count", direction=direction)
+        received = trial.of("received_count", direction=direction)
+        assert 0 <= dropped - (sent - received) <= 5
+        interval = wilson(int(sent - received), int(sent), confidence=1 - 1e-6)
+        assert interval.low <= 0.1 <= interval.high
+        # Payload of what arrived over the time in which it did.
+        goodput = trial.of("goodput_bytes_per_s", direction=direction) / (received * 1250 / 2)
+        # The last is due half a millisecond before the end; a sender woken later than that leaves
+        # out what was still due, and a pause of two milliseconds is none to speak of.
+        held = 3996 <= sent <= 4000 and abs(goodput - 1) <= 0.05
+        return f"{sent:.0f} sent, {goodput:.3f} of what arrived", held
+
+    attempt(f"datagrams {direction}", once)
 
 
 @pytest.mark.parametrize(

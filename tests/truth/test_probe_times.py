@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from statistics import mean, median, pstdev
+from statistics import mean, median, median_low, pstdev
 from typing import Any
 
 import game_server
@@ -52,11 +52,12 @@ COUNTS = (
     "interval_lost_count",
 )
 
-# Three intervals of 200 ms with ten queries each; the sixth of each takes longest.
-SPACING_MS, EACH, LONGEST_S = 20, 10, 0.014
-PLAN: list[float | None] = [(0.002, 0.005, 0.008)[number // EACH] for number in range(3 * EACH)]
-PLAN[5] = PLAN[15] = PLAN[25] = LONGEST_S
-LOST = (2, 3, 17)
+# Three intervals of 120 ms with six queries each, the fifth of which takes longest. Each has to be
+# on time: the more there are, the oftener a hypervisor is late for one.
+SPACING_MS, EACH, LONGEST_S = 20, 6, 0.017
+PLAN: list[float | None] = [(0.002, 0.009, 0.01)[number // EACH] for number in range(3 * EACH)]
+PLAN[4] = PLAN[10] = PLAN[16] = LONGEST_S
+LOST = (7, 8, 15)
 for _number in LOST:
     PLAN[_number] = None
 
@@ -82,7 +83,7 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
         "rate_per_s": 1000 / SPACING_MS,
         "duration_ns": 3 * EACH * SPACING_MS * MS,
         "interval_ns": EACH * SPACING_MS * MS,
-        "late_after_ns": 12 * MS,
+        "late_after_ns": 14 * MS,
         "stored_probes": 100,
         # A stall of the machine is shorter than this: no answer is lost but those of the plan.
         "wait_ns": 2000 * MS,
@@ -102,10 +103,20 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
         assert trial.one("sent_count") == len(server.taken_s) == 3 * EACH
         check_losses(trial, [2, 1], SPACING_MS * MS)
         assert trial.series("interval_sent_count") == [EACH] * 3
-        assert trial.series("interval_lost_count") == [2, 1, 0]
+        assert trial.series("interval_lost_count") == [0, 2, 1]
         return judged(trial, [None if t is None else 1e3 * t for t in server.taken_s])
 
     attempt("a plan of queries", once, contends=True)
+
+
+def medians_ms(noted_ms: list[float | None], number: int) -> list[float]:
+    """The median of an interval, with and without the first answer of its own and of the next one:
+    an answer that is waited for when an interval ends may be counted in either."""
+    first, end = number * EACH, (number + 1) * EACH
+    parts = [
+        noted_ms[begin:stop] for begin in {first, first + (number > 0)} for stop in (end, end + 1)
+    ]
+    return [median_low([ms for ms in part if ms is not None]) for part in parts]
 
 
 def judged(trial: Trial, noted_ms: list[float | None]) -> tuple[str, bool]:
@@ -127,7 +138,9 @@ def judged(trial: Trial, noted_ms: list[float | None]) -> tuple[str, bool]:
     )
     for number, (median_ns, longest_ns) in enumerate(intervals):
         part = [ms for ms in noted_ms[number * EACH : (number + 1) * EACH] if ms is not None]
-        off[f"median {number}"] = median_ns / MS - median(part)
+        off[f"median {number}"] = min(
+            (median_ns / MS - ms for ms in medians_ms(noted_ms, number)), key=abs
+        )
         off[f"maximum {number}"] = longest_ns / MS - max(part)
     # The prober wakes up some 100 µs after the moment to send, and after the answer.
     held = all(-0.1 <= ms <= 1.0 for ms in off.values()) and trial.one("late_count") == 3
@@ -262,19 +275,24 @@ def test_a_hop_is_as_far_as_the_line_is_long() -> None:
 @pytest.mark.truth("net.rtt", *COUNTS, "interval_sent_count", "interval_lost_count")
 def test_runs_of_lost_probes_are_found_one_by_one() -> None:
     """Of every 100 datagrams that arrive the last 10 are dropped, by count."""
-    with veth.pair() as path:
-        path.drop_runs("far", 10, 100)
-        params = {"rate_per_s": 500, "duration_ns": 1_000 * MS, "interval_ns": 200 * MS}
-        trial = measure("net.rtt", {**params, "wait_ns": 100 * MS}, path=path)
-        dropped = path.dropped("far")
-    runs = trial.series("lost_run_count")
-    # Those that try the path before the trial are counted by the filter too.
-    assert runs == [10] * 5
-    assert dropped == 50
-    check_losses(trial, [10] * 5, 2 * MS)
-    assert trial.one("sent_per_s") == pytest.approx(500, rel=0.02)
-    assert trial.series("interval_sent_count") == [100] * 5
-    assert trial.series("interval_lost_count") == [10] * 5
+    params = {"rate_per_s": 500, "duration_ns": 1_000 * MS, "interval_ns": 200 * MS}
+
+    def once() -> tuple[str, bool]:
+        with veth.pair() as path:
+            path.drop_runs("far", 10, 100)
+            trial = measure("net.rtt", {**params, "wait_ns": 100 * MS}, path=path)
+            dropped = path.dropped("far")
+        runs = trial.series("lost_run_count")
+        # Those that try the path before the trial are counted by the filter too.
+        assert runs == [10] * 5
+        assert dropped == 50
+        check_losses(trial, [10] * 5, 2 * MS)
+        assert trial.series("interval_sent_count") == [100] * 5
+        assert trial.series("interval_lost_count") == [10] * 5
+        rate = trial.one("sent_per_s")
+        return f"{rate:.1f} a second", abs(rate / 500 - 1) <= 0.02
+
+    attempt("runs of 10 of 100", once)
 
 
 @needs_root

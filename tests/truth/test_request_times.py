@@ -268,7 +268,7 @@ def test_a_generator_that_stands_still_says_how_late_it_sent(benchmark: str) -> 
 @pytest.mark.truth("http.load", "generator_cpus", "generator_cpu_ns", "generator_busy_ratio")
 @pytest.mark.truth("kv.load", "generator_cpus", "generator_cpu_ns", "generator_busy_ratio")
 def test_the_kernel_accounts_the_cpu_time_of_the_generator(benchmark: str) -> None:
-    seconds = 0.6
+    seconds = 1.5
     work = {"connections": 8, "warmup_ns": 0, "duration_ns": int(seconds * 1e9)}
 
     def measure() -> tuple[str, bool]:
@@ -278,7 +278,7 @@ def test_the_kernel_accounts_the_cpu_time_of_the_generator(benchmark: str) -> No
         cpu_s = trial.cpu_s
         cpus, busiest = trial.one("generator_cpus"), trial.one("generator_busy_ratio")
         each_s = trial.one("generator_cpu_ns") / 1e9
-        # The kernel's account has the start of the program too: up to some tens of milliseconds.
+        # The kernel's account has the start of the program too: some 20 ms, of 90 that may be.
         held = -0.005 <= cpu_s / seconds - cpus <= 0.06 and cpus >= 0.05
         # One thread, which never waits busily; responses of the last moments are no part of it.
         held &= abs(busiest - cpus) <= 0.01

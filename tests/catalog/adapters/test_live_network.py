@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from live import measured, values
+from tests.attempts import attempt
 from tests.hardware import Feature, lacking
 from tests.tools import fixture_needs, needs
 
@@ -50,11 +51,16 @@ def test_tcp_is_carried(probe: Path, benchmark: str, params: dict[str, Any]) -> 
 )
 def test_datagrams_arrive_at_the_rate(probe: Path, benchmark: str) -> None:
     params = {"rate_bits_per_s": 1_120_000, "packet_bytes": 1400}
-    found = values(measured(benchmark, {**SECOND, **params})[0])
-    assert found["loss_ratio"] == 0
-    # 100 a second; iperf sends one at either end.
-    assert found["received_per_s"] == pytest.approx(100, abs=5)
-    assert found["goodput_bytes_per_s"] == pytest.approx(140_000, rel=0.05)
+
+    def measure() -> tuple[str, bool]:
+        found = values(measured(benchmark, {**SECOND, **params})[0])
+        per_s, bytes_per_s = found["received_per_s"], found["goodput_bytes_per_s"]
+        assert found["loss_ratio"] == 0
+        # 100 a second; iperf sends one at either end.
+        near = abs(per_s - 100) <= 5 and abs(bytes_per_s / 140_000 - 1) <= 0.05
+        return f"{per_s:.1f} and {bytes_per_s:.0f} bytes a second", near
+
+    attempt(benchmark, measure)
 
 
 @needs("sockperf")

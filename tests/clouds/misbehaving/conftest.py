@@ -41,7 +41,7 @@ def client(cloud: Double, _clients: dict[tuple[Any, ...], Any]) -> Client:
     import boto3
     from botocore.config import Config
 
-    config = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=10)
+    config = Config(retries={"total_max_attempts": 1}, connect_timeout=60, read_timeout=60)
 
     def made(region: str = "us-east-1", service: str = "ec2", **credentials: str) -> Any:
         key = (cloud.endpoint, region, service, *sorted(credentials.items()))

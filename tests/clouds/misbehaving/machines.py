@@ -167,7 +167,7 @@ class Machines:
             machine.end()
         for machine in list(self._running.values()):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                machine.process.wait(10)
+                machine.process.wait(60)
         for link in (f"nj-{os.getpid()}", self.bridge):
             with contextlib.suppress(subprocess.CalledProcessError):
                 _ip("link", "delete", link)
@@ -331,7 +331,7 @@ class _Machine:
         self._kill()
 
     def _kill(self) -> None:
-        if self._booted.wait(10) and self.process.poll() is None:
+        if self._booted.wait(60) and self.process.poll() is None:
             # With --kill-child the namespace's first process goes with it, and so all others.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.process.pid, signal.SIGKILL)
@@ -341,7 +341,7 @@ def _wait_for_namespace(pid: int) -> None:
     """Until the process has left our network namespace."""
     ours = os.readlink("/proc/self/ns/net")
     pause = threading.Event()
-    for _ in range(1000):
+    for _ in range(12_000):
         if os.readlink(f"/proc/{pid}/ns/net") != ours:
             return
         pause.wait(0.005)

@@ -55,7 +55,7 @@ class Paths:
         self._process: Any = None
         # A child dies with the thread that started it, and requests have threads of their own.
         threading.Thread(target=self._run, args=(config,), daemon=True).start()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not Path(self._control).exists() or not all(
             Path(f"/sys/class/net/{name}").exists() for name in devices
         ):
@@ -129,7 +129,7 @@ class Paths:
 
     def _tell(self, paths: list[dict[str, Any]]) -> None:
         with socket.socket(socket.AF_UNIX) as control:
-            control.settimeout(10)
+            control.settimeout(60)
             control.connect(self._control)
             control.sendall(json.dumps({"paths": paths}).encode() + b"\n")
             answer = control.recv(65536)
@@ -139,7 +139,7 @@ class Paths:
     def close(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
         for port in range(1, PORTS + 1):
             with contextlib.suppress(subprocess.CalledProcessError):
                 ip("link", "delete", self.bridge_of(port))

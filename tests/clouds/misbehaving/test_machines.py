@@ -27,7 +27,7 @@ def machines(cloud: Double) -> Iterator[Double]:
     cloud.reset()
 
 
-def until(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
+def until(holds: Callable[[], Any], seconds: float = 120.0) -> Any:
     end = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < end, "it did not come about"

@@ -28,7 +28,7 @@ def bucket(objects: ObjectStore) -> ResultBucket:
 def status(address: SignedAddress, method: str, url: str = "", body: bytes | None = None) -> int:
     asked = urllib.request.Request(url or address.url, body, dict(address.headers), method=method)
     try:
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        with urllib.request.urlopen(asked, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

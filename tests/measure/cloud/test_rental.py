@@ -142,7 +142,8 @@ def test_a_call_without_an_answer_may_be_carried_out_late(
     for what, token, reason in lines:
         kept.note(what, "machine", "east", token=token, reason=reason)
     settled_s = kept.settled_s(20, 120)
-    assert settled_s == pytest.approx(time.time() + seconds, abs=2)
+    # From when it was noted, some time before now.
+    assert settled_s == pytest.approx(time.time() + seconds, abs=20)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,8 @@ def test_a_topology_s_links_give_their_own_checks() -> None:
     }
 
 
+slow = pytest.mark.slow
+
 # Each is a right check on a link that is set otherwise: if it passed, it would tell nothing.
 WRONG = [
     (network.rate_check(50e6), {"rate": "46Mbit/s"}),
@@ -107,7 +109,14 @@ WRONG = [
 
 @pytest.mark.alone
 @needs_root
-@pytest.mark.parametrize(("check", "link"), WRONG, ids=[check.id for check, _ in WRONG])
+@pytest.mark.parametrize(
+    ("check", "link"),
+    [
+        # The quickest of them in `make test`.
+        pytest.param(check, link, id=check.id, marks=[] if "delay" in check.id else slow)
+        for check, link in WRONG
+    ],
+)
 def test_a_wrong_setting_fails(check: Check, link: dict[str, str]) -> None:
     links = {**check.topology["links"], "wan": {"between": ["a", "lan"], **link}}
     wrong = replace(check, topology={**check.topology, "links": links}, attempts=1)

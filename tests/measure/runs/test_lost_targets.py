@@ -208,7 +208,7 @@ def test_a_lost_target_that_is_tried_again_holds_no_round(
         nonlocal openings
         openings += target.name == "b"
         if openings == 2 and target.name == "b":
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await over.wait()
         return await opened(target, timeout_s)
 

@@ -21,7 +21,7 @@ async def run_child(script: str, timeout_s: float, max_bytes: int) -> Ended:
     return await start_child([SH, "-c", script]).rest(timeout_s, max_bytes, max_lines=1000)
 
 
-def run(script: str, *, timeout_s: float = 20, max_bytes: int = 1 << 20) -> Ended:
+def run(script: str, *, timeout_s: float = 120, max_bytes: int = 1 << 20) -> Ended:
     return asyncio.run(run_child(script, timeout_s, max_bytes))
 
 
@@ -76,7 +76,7 @@ def test_a_polite_child_ends_at_the_timeout(tmp_path: Path) -> None:
     started = time.monotonic()
     ended = run(f"echo $$ > {pid_file}; exec sleep 60", timeout_s=0.5)
     assert (ended.why, ended.returncode) == ("timeout", -signal.SIGTERM)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 40  # it would sleep for 60 s
     assert gone(int(pid_file.read_text()))
 
 
@@ -120,7 +120,7 @@ def test_the_child_sees_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_input_of_any_length_reaches_a_slow_reader() -> None:
     async def copied() -> Ended:
         child = start_child([SH, "-c", "sleep 0.1; exec cat"])
-        rest = asyncio.ensure_future(child.rest(20, 1 << 20, 1000))
+        rest = asyncio.ensure_future(child.rest(120, 1 << 20, 1000))
         await child.send_line(b"x" * 300_000)
         child.close_input()
         return await rest

@@ -118,8 +118,8 @@ def test_an_answer_takes_as_long_as_the_recorded_trial(file: Path) -> None:
         return time.monotonic() - began
 
     assert asyncio.run(elapsed_s(1)) >= 0.03
-    # Of no length, it takes what the event loop does.
-    assert asyncio.run(elapsed_s(1e6)) < asyncio.run(elapsed_s(0.5))
+    # Of no length, it takes what the event loop does, and what others leave it of a CPU.
+    assert min(asyncio.run(elapsed_s(1e6)) for _ in range(9)) < asyncio.run(elapsed_s(0.5))
 
 
 @pytest.mark.parametrize(

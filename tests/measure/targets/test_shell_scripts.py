@@ -201,7 +201,7 @@ def test_every_login_shell_hands_arguments_on_unchanged(words: list[str]) -> Non
     # A csh takes neither of these between quotes.
     for arguments in (plain, [*plain, "two\nlines", "1!2", "\x011"]):
         line = shell_scripts.command_line(["printf", "<%s>", *arguments], "mark")
-        done = subprocess.run([*words, "-c", line], capture_output=True, check=True, timeout=20)
+        done = subprocess.run([*words, "-c", line], capture_output=True, check=True, timeout=120)
         mark, _, output = done.stdout.partition(b"mark ")[2].partition(b"\n")
         assert mark.isdigit()
         assert output.decode() == "".join(f"<{text}>" for text in arguments)

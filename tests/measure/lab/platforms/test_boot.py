@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from pathlib import Path
 
 import pytest
+from tests.attempts import attempt
 
 from nephoscope.core.documents import to_json
 from nephoscope.core.errors import RunFailed
@@ -61,13 +63,22 @@ def _watch(
 def test_each_mark_has_its_time(tmp_path: Path) -> None:
     # The console is looked at every 5 ms; 100 ms are for a machine that is busy.
     script = [(0.2, KERNEL), (0.5, "nephoscope: user"), (0.55, "land\r\n")]
-    times = _watch(tmp_path / "console", script, 0.9)
-    marks = dict(times.marks())
-    assert marks.pop("output") is None
-    assert times.reasons["output"].endswith("its kernel's first line were seen at once")
-    for seen, told in zip(marks.values(), (0.2, 0.55, 0.9), strict=True):
-        assert seen is not None
-        assert told <= seen / 1e9 < told + 0.1
+    numbers = itertools.count()
+
+    def measure() -> tuple[str, bool]:
+        times = _watch(tmp_path / f"console-{next(numbers)}", script, 0.9)
+        marks = dict(times.marks())
+        assert marks.pop("output") is None
+        assert times.reasons["output"].endswith("its kernel's first line were seen at once")
+        late_s = [
+            seen / 1e9 - told
+            for seen, told in zip(marks.values(), (0.2, 0.55, 0.9), strict=True)
+            if seen is not None
+        ]
+        text = ", ".join(f"{1e3 * late:.0f} ms" for late in late_s)
+        return f"late by {text}", len(late_s) == 3 and all(0 <= late < 0.1 for late in late_s)
+
+    attempt("marks of a boot", measure)
 
 
 def test_output_before_the_kernel_is_a_mark(tmp_path: Path) -> None:
@@ -109,10 +120,10 @@ def test_a_host_that_never_boots(
 ) -> None:
     script.append((0.05, "\x1b[0mKernel panic - not syncing\r\n\r\n"))
     with pytest.raises(RunFailed) as caught:
-        _watch(tmp_path / "console", script, 99, timeout_s=0.4)
+        _watch(tmp_path / "console", script, 99, timeout_s=1.4)
     assert caught.value.exit_code == 3
     assert caught.value.message == (
-        f"host a (qemu) was not reachable in 0 s: {phase}; its last line was "
+        f"host a (qemu) was not reachable in 1 s: {phase}; its last line was "
         "'Kernel panic - not syncing'."
     )
 
@@ -123,7 +134,7 @@ def test_a_guest_that_ends_is_told_at_once(tmp_path: Path) -> None:
         _watch(
             tmp_path / "console", [(0.0, KERNEL)], 99, alive=lambda: time.monotonic() < began + 0.3
         )
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30  # it would wait for 99 s
 
 
 def test_an_earlier_boot_is_left_out(tmp_path: Path) -> None:
