@@ -83,6 +83,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("study.yaml", STUDY),
         ("tables.yaml", TABLES),
         ("published.csv", PUBLISHED),
+        ("contents.yaml", "entries: [{name: Table 1, title: t, nothing_to_run: a drawing}]\n"),
         ("plan.yaml", PLAN),
     ):
         (folder / name).write_text(text, encoding="utf-8")
