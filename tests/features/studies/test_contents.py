@@ -38,8 +38,10 @@ def test_what_published_figures_and_comparisons_name_is_listed() -> None:
         drawn = {drawing.figure for part in study.definition.parts for drawing in part.figures}
         assert printed <= names, study.name
         for figure in drawn:
-            numbers = re.findall(r"\d+(?:\.\d+)?", figure)
-            assert {f"Figure {number}" for number in numbers} <= names, (study.name, figure)
+            kind, _, rest = figure.partition(" ")
+            if kind.rstrip("s") in ("Figure", "Table"):
+                numbers = re.findall(r"\d+(?:\.\d+)?", rest)
+                assert {f"{kind.rstrip('s')} {number}" for number in numbers} <= names, figure
 
 
 def test_every_part_answers_something() -> None:
