@@ -116,6 +116,13 @@ def test_the_configurations_have_what_was_asked_for() -> None:
     assert nginx.count("listen ") == haproxy.count("bind ") == 2
 
 
+def test_the_web_server_speaks_the_version_and_encrypts_where_asked() -> None:
+    assert "listen {host}:{port} backlog=4096;" in command_of("http.nginx")
+    assert "backlog=4096 http2;" in command_of("http.nginx", version="2")
+    both = command_of("http.nginx", version="2", tls=True)
+    assert "backlog=4096 ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem;" in both
+
+
 def test_nginx_has_one_process() -> None:
     with pytest.raises(UsageError, match="one process"):
         command_of("lb.nginx", threads=2)
