@@ -99,13 +99,13 @@ class AlarmAction:
     def _run(self, alarm: Alarm) -> tuple[int | None, str]:
         """Returns the exit code, None where the time limit ended it, and the end of its output."""
         document = json.dumps(documents.versioned(alarm)).encode()
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
-            given.write(document)
-            given.seek(0)
+        with tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as output:
+            text.write(document)
+            text.seek(0)
             try:
                 child = subprocess.Popen(
                     self.words,
-                    stdin=given,
+                    stdin=text,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,

@@ -251,8 +251,10 @@ class Watch:
         return repetition
 
     def _act(self, *alarms: Alarm) -> None:
-        for alarm in alarms if (act := self.on_alarm) is not None else ():
-            done = act.handle(alarm, self._log, self.clock.now_s(), self._event)
+        if self.on_alarm is None:
+            return
+        for alarm in alarms:
+            done = self.on_alarm.handle(alarm, self._log, self.clock.now_s(), self._event)
             if done:
                 self.screen.say(done)
 
