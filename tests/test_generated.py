@@ -124,7 +124,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources with programs, in which nothing was generated."""
     copied = tmp_path_factory.mktemp("tree")
     nothing_built = shutil.ignore_patterns("_contracts", "_probe", "generated")
-    for name in ("src", "tools", "docs", "contracts", "benchmarks", "crates/sim/src"):
+    for name in ("src", "tools", "docs", "contracts", "benchmarks", "studies", "crates/sim/src"):
         shutil.copytree(ROOT / name, copied / name, ignore=nothing_built)
     programs = copied / "src" / "nephoscope" / "_probe" / f"{platform.machine()}-linux"
     programs.mkdir(parents=True)

@@ -16,6 +16,7 @@ from typing import Any
 import json_reference
 import man_page
 import scenario_keys
+import studies_page
 
 from nephoscope import catalog
 from nephoscope.core import limits
@@ -236,6 +237,7 @@ def pages(listed: catalog.Catalog, contracts: Mapping[str, Any]) -> dict[str, st
     files["configuration.md"] = configuration_page()
     files["exit-codes.md"] = exit_codes_page()
     files["json.md"] = GENERATED + json_reference.page(contracts["commands.schema.json"])
+    files["studies.md"] = GENERATED + studies_page.page()
     files["plan.md"] = keys_page("Plan files", contracts["plan.schema.json"], "Plan")
     topology = contracts["topology.schema.json"]
     files["topology.md"] = keys_page("Topology files", topology, "Topology")

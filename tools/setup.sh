@@ -264,7 +264,7 @@ probe_is_fresh() {
 generated_is_fresh() {
   local stamp=.setup/generated
   [ -e "$stamp" ] && [ -d src/nephoscope/_contracts ] && [ -d docs/reference/generated ] || return
-  [ -z "$(find src/nephoscope tools crates/sim/src -type f -newer "$stamp" ! -name '*.pyc' \
+  [ -z "$(find src/nephoscope tools studies crates/sim/src -type f -newer "$stamp" ! -name '*.pyc' \
     ! -path '*/_contracts/*' -print -quit)" ]
 }
 

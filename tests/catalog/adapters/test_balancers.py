@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nephoscope.catalog.adapters import ADAPTERS, Output, ToolError
+from nephoscope.catalog.adapters.frame import ToolCommand
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
 
@@ -114,6 +115,19 @@ def test_the_configurations_have_what_was_asked_for() -> None:
     assert "server 10.0.0.2:80 weight=1 fail_timeout=10s max_conns=7;" in nginx
     # Neither listens anywhere else.
     assert nginx.count("listen ") == haproxy.count("bind ") == 2
+
+
+def test_the_web_server_speaks_the_version_and_encrypts_where_asked() -> None:
+    def called(**params: Any) -> ToolCommand:
+        return ADAPTERS["http.nginx"].build_command(params)
+
+    assert "backlog=4096;" in called().input
+    assert "backlog=4096 http2;" in called(version="2").input
+    both = called(version="2", tls=True)
+    certified = "ssl_certificate cert.pem; ssl_certificate_key key.pem;"
+    assert f"backlog=4096 ssl http2; {certified}" in both.input
+    assert [step.program for step in both.prepare] == ["truncate", "openssl"]
+    assert [step.program for step in called().prepare] == ["truncate"]
 
 
 def test_nginx_has_one_process() -> None:

@@ -83,6 +83,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("study.yaml", STUDY),
         ("tables.yaml", TABLES),
         ("published.csv", PUBLISHED),
+        ("contents.yaml", "entries: [{name: Table 1, title: t, nothing_to_run: a drawing}]\n"),
         ("plan.yaml", PLAN),
     ):
         (folder / name).write_text(text, encoding="utf-8")
@@ -111,7 +112,7 @@ def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[st
     assert all(row["last_run"] is None for row in rows)
     assert command_line.main(["study", "list"]) == 0
     text = capsys.readouterr().out
-    assert "consistent, sla" in " ".join(text.split())
+    assert "consistent, page, encryption, sla" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
 
 

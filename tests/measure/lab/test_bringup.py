@@ -300,6 +300,39 @@ def test_rates_losses_and_caps_change_while_a_lab_is_up() -> None:
 
 
 @tools.needs("ip", "tc")
+def test_the_initial_window_and_the_congestion_control_of_a_host_hold_and_change() -> None:
+    def sending(host: Host) -> tuple[str, list[str]]:
+        words = "sysctl -n net.ipv4.tcp_congestion_control; ip route show"
+        shown = subprocess.run(
+            [*host.enter(), "sh", "-c", words], capture_output=True, text=True, check=True
+        )
+        control, *routes = shown.stdout.splitlines()
+        return control, [route.partition(" initcwnd ")[2].strip() for route in routes]
+
+    def work(lab: Lab) -> None:
+        usual, windows = sending(lab.hosts["b"])
+        assert windows == [""]
+        assert sending(lab.hosts["a"]) == ("reno", ["3"])
+        asyncio.run(conditions.apply(lab, {"hosts.a.tcp.initial_window": 10}))
+        assert sending(lab.hosts["a"]) == ("reno", ["10"])
+        asyncio.run(conditions.apply(lab, {"links.wan.delay": "1ms"}))
+        assert sending(lab.hosts["a"]) == ("reno", ["10"]), "a link that is made anew"
+        assert sending(lab.hosts["b"]) == (usual, [""])
+
+    tcp = {"initial_window": 3, "congestion_control": "reno"}
+    wire.in_lab({**with_link(rate="1Gbit/s"), "hosts": {"a": {"tcp": tcp}, "b": {}}}, work)
+
+
+def test_a_guest_and_an_unknown_congestion_control_are_refused_with_their_place() -> None:
+    for host, sentence in (
+        ("{platform: qemu, tcp: {initial_window: 3}}", "host a is a qemu guest"),
+        ("{tcp: {congestion_control: tahoe}}", "host a asks for tahoe"),
+    ):
+        with pytest.raises(PlanError, match=rf"^x.yaml:\d+:\d+: {sentence}"):
+            files.from_text(f"name: t\nhosts:\n  a: {host}\n  b: {{}}\n", "x.yaml", here=True)
+
+
+@tools.needs("ip", "tc")
 @pytest.mark.alone
 def test_sites_are_as_far_apart_as_the_matrix_says() -> None:
     values = {

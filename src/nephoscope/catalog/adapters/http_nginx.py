@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from nephoscope.catalog.adapters.declare import adapter
 from nephoscope.catalog.adapters.frame import (
@@ -13,7 +14,7 @@ from nephoscope.catalog.adapters.frame import (
     last_words,
     numbers,
 )
-from nephoscope.catalog.adapters.quantities import Params, choice, period, whole
+from nephoscope.catalog.adapters.quantities import Params, boolean, choice, period, whole
 from nephoscope.catalog.adapters.servers import balancer, nginx
 from nephoscope.catalog.meaning import Domain, Resource
 from nephoscope.core.model import Sample
@@ -33,12 +34,19 @@ _SITE = """\
   default_type application/octet-stream;
   open_file_cache max=16;
   server {
-    listen {host}:{port} backlog=4096;
+    listen {host}:{port} backlog=4096PROTOCOL;
     root .;
     location = / { try_files /body =404; }
     location = /health { access_log off; try_files /body =404; }
   }
 """
+
+# The certificate is for nobody: clients take it without a check (`tls_verify` of false).
+_CERTIFIED = "; ssl_certificate cert.pem; ssl_certificate_key key.pem"
+_CERTIFY = (
+    *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
+    *("-days", "2", "-subj", "/CN=nephoscope", "-keyout", "key.pem", "-out", "cert.pem"),
+)
 
 # Every wait is for a child in the background, so that the end is never late. The moment is read
 # before the signal is sent. What it starts ends with it, also after a kill.
@@ -71,7 +79,9 @@ def _command(params: Params) -> ToolCommand:
     # A server that is killed loses what waits to be written.
     logs = _LOGS.replace("BUFFER", "" if fails else " buffer=64k")
     files = nginx.CONNECTIONS + 64
-    text = nginx.configuration(logs, _SITE, nginx.CONNECTIONS, files=files)
+    words = (" ssl" if params["tls"] else "") + (" http2" if params["version"] == "2" else "")
+    site = _SITE.replace("PROTOCOL", words + (_CERTIFIED if params["tls"] else ""))
+    text = nginx.configuration(logs, site, nginx.CONNECTIONS, files=files)
     after = [ToolStep("wc", ("-l", "served.log"))]
     script = "cat >nginx.conf; exec nginx -p . -e stderr -c nginx.conf"
     if fails:
@@ -83,7 +93,10 @@ def _command(params: Params) -> ToolCommand:
             "FOR": f"{params['fail_for_ns'] / 1e9:.3f}",
         }
         script = balancer.fill_in(_SCRIPT, values)
-    return nginx.web_server_command(("-c", script), text, params, *after)
+    command = nginx.web_server_command(("-c", script), text, params, *after)
+    if not params["tls"]:
+        return command
+    return replace(command, prepare=(*command.prepare, ToolStep("openssl", _CERTIFY)))
 
 
 _SERVED = re.compile(r"^ *([0-9]+) ([0-9]{10})\.([0-9]{2})$", re.MULTILINE | re.ASCII)
@@ -115,6 +128,16 @@ ADAPTER = adapter(
         balancer.ADDRESS,
         balancer.PORT,
         whole("body_bytes", 166, 0, 1 << 30, "Size of the body of each response.", "bytes"),
+        choice(
+            "version",
+            ("1.1", "2"),
+            "Version of HTTP; without TLS a server of 2 takes connections of HTTP/2 alone.",
+        ),
+        boolean(
+            "tls",
+            False,
+            "Encrypt, with a certificate that the target's openssl makes for this server alone.",
+        ),
         choice(
             "failure",
             (NONE, DIES, HANGS, SLOWS),

@@ -11,6 +11,7 @@ from nephoscope.catalog import source_folder
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import recordfile, textfile
 from nephoscope.core.reading.sentences import unknown_name
+from nephoscope.features.studies.definition.contents import Contents, ContentsEntry
 from nephoscope.features.studies.definition.selectors import Cell
 from nephoscope.features.studies.definition.study import (
     MissingTable,
@@ -48,6 +49,7 @@ class ReferenceStudy:
     """A study with its numbers, in the order of its text.
 
     definition: study.yaml. tables: those printed as tables. missing: those without numbers.
+    contents: everything that the study lists or describes, with what answers it here.
     """
 
     name: str
@@ -56,6 +58,7 @@ class ReferenceStudy:
     tables: tuple[PrintedTable, ...]
     missing: tuple[MissingTable, ...]
     numbers: tuple[Number, ...]
+    contents: tuple[ContentsEntry, ...]
 
     def number(self, table: str, cell: Cell) -> Number:
         """Returns the number in that cell; UsageError when the study published none there."""
@@ -109,7 +112,13 @@ def read(path: Path) -> ReferenceStudy:
     definition = recordfile.load(path / "study.yaml", Study, "study")
     tables = recordfile.load(path / "tables.yaml", Tables, "study")
     numbers = read_numbers(path / "published.csv")
-    return ReferenceStudy(path.name, path, definition, tables.tables, tables.missing, numbers)
+    contents = recordfile.load(path / "contents.yaml", Contents, "study").entries
+    study = ReferenceStudy(
+        path.name, path, definition, tables.tables, tables.missing, numbers, contents
+    )
+    for name in (name for entry in contents for name in entry.parts):
+        study.part(name)
+    return study
 
 
 def plan_of(study: ReferenceStudy, part: Part, scale: str) -> plans.Plan:

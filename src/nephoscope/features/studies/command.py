@@ -259,6 +259,8 @@ def _last_run(plan_names: Sequence[str], store: Store) -> StoredRun | None:
 
 
 def _row(study: ReferenceStudy, store: Store) -> dict[str, Any]:
+    from nephoscope.features.studies.definition.contents import counts
+
     about = study.definition
     names = [name for part in about.parts for name in study.plan_names(part)]
     last = _last_run(names, store)
@@ -272,6 +274,7 @@ def _row(study: ReferenceStudy, store: Store) -> dict[str, Any]:
             {"name": part.name, "title": part.title, "available": not part.not_yet}
             for part in about.parts
         ],
+        "contents": counts(study.contents),
         "last_run": last.id if last else None,
     }
 
@@ -292,6 +295,15 @@ def _document(
             part.model_dump(include={"name", "title", "section"})
             | {"not_yet": part.not_yet or None}
             for part in about.parts
+        ],
+        "contents": [
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "state": entry.state,
+                "explanation": entry.explanation,
+            }
+            for entry in study.contents
         ],
         "printed_tables": study.tables,
         "missing_tables": study.missing,

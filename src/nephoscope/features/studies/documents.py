@@ -28,7 +28,11 @@ class StudyResults:
 
 @dataclass(frozen=True, slots=True)
 class StudyDocument(StudyResults):
-    """A study: its publication, its parts, published numbers and what was measured here."""
+    """A study: its publication, its parts, published numbers and what was measured here.
+
+    contents: every table, figure and experiment of the study: its name, title, whether it runs
+    here (state), and by what or why not (explanation).
+    """
 
     title: str
     authors: tuple[str, ...]
@@ -36,6 +40,7 @@ class StudyDocument(StudyResults):
     venue: str
     question: str
     parts: Rows
+    contents: Rows
     printed_tables: tuple[Any, ...]
     missing_tables: Any
     numbers: Rows

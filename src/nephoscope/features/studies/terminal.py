@@ -25,11 +25,13 @@ def list_entry(row: Mapping[str, Any]) -> str:
     available = ", ".join(part["name"] for part in row["parts"] if part["available"])
     missing = ", ".join(part["name"] for part in row["parts"] if not part["available"])
     not_yet = f"; not yet: {missing}" if missing else ""
+    states = ", ".join(f"{count} {state}" for state, count in row["contents"].items() if count)
     return "\n".join(
         [
             _wrap(f"{row['name']}  {row['title']}", ""),
             _wrap(f"{names}, {row['year']}"),
             _wrap(f"parts: {available}{not_yet}"),
+            _wrap(f"tables, figures and experiments: {states}"),
             _wrap(f"{row['numbers']} published numbers; last run: {row['last_run'] or 'none'}"),
         ]
     )
@@ -65,7 +67,12 @@ def published(study: ReferenceStudy) -> str:
     """Returns everything that the study published: its tables, then the running text."""
     from nephoscope.features.studies import agreements
 
-    blocks = [_head(study), *(_grid(study, table) for table in study.tables), _prose(study)]
+    blocks = [
+        _head(study),
+        _contents(study),
+        *(_grid(study, table) for table in study.tables),
+        _prose(study),
+    ]
     if computed := agreements.figures(study):
         rows = [_wrap(line) for line in agreements.lines(computed)]
         blocks.append("\n".join(["AGREEMENTS", *rows]))
@@ -88,6 +95,20 @@ def _head(study: ReferenceStudy) -> str:
         if part.agreements:
             state = "computed from the terms of agreements, see below"
         lines.append(_wrap(f"{part.name}: {part.title} ({part.section}); {state}"))
+    return "\n".join(lines)
+
+
+def _contents(study: ReferenceStudy) -> str:
+    """Every table, figure and experiment of the study, by what can be done with it here."""
+    from nephoscope.features.studies.definition.contents import STATES
+
+    lines = ["CONTENTS"]
+    for state in STATES:
+        entries = [entry for entry in study.contents if entry.state == state]
+        if entries:
+            lines.append(_wrap(f"{state}:"))
+        texts = (f"{entry.name}, {entry.title}: {entry.explanation}" for entry in entries)
+        lines += [_wrap(text, "    ", hang=6) for text in texts]
     return "\n".join(lines)
 
 

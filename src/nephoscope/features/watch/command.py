@@ -18,9 +18,10 @@ import click
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.core.errors import Interrupted, StoreError, UsageError
-from nephoscope.features.watch.options import EVERY, WatchArguments, repeated_options
+from nephoscope.features.watch.options import EVERY, WatchArguments, alarm_action, repeated_options
 
 if TYPE_CHECKING:
+    from nephoscope.features.watch.alarms import AlarmAction
     from nephoscope.features.watch.records import Definition
     from nephoscope.features.watch.unit import Scope
     from nephoscope.store import Store
@@ -62,9 +63,10 @@ def watch(args: WatchArguments) -> int:
     loaded = plans.load(args.plan, args.values)
     definition = _definition(args.plan, loaded.name, args)
     schedule_of(definition)  # a wrong expression is an error now
+    action = alarm_action(args)
     if args.install:
         return _install(definition, runs, args.scope, lab=loaded.lab is not None)
-    interruption = _repeat(definition, runs, args)
+    interruption = _repeat(definition, runs, args, action)
     if args.as_json:
         from nephoscope.features.watch.folder import WatchFolder
         from nephoscope.features.watch.records import WatchList
@@ -106,7 +108,9 @@ def _definition(plan: Path, plan_name: str, args: WatchArguments) -> Definition:
     )
 
 
-def _repeat(definition: Definition, store: Store, args: WatchArguments) -> BaseException | None:
+def _repeat(
+    definition: Definition, store: Store, args: WatchArguments, action: AlarmAction | None
+) -> BaseException | None:
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
     from nephoscope.cli.kit.progress import ProgressDisplay
     from nephoscope.features.compaction.compact import compact
@@ -138,6 +142,7 @@ def _repeat(definition: Definition, store: Store, args: WatchArguments) -> BaseE
             clock=_clock(),
             retain=lambda: compact(store, definition.retention, watch=definition.name),
             publish=Publisher(definition.name, sinks, screen.say, time.time),
+            on_alarm=action,
         )
         try:
             watching.run(args.repetitions)

@@ -38,7 +38,8 @@ class State:
 
     counts: events by kind. due_s: newest moment of the schedule that was used or skipped, epoch s.
     run: id of the newest run. open: a repetition has begun and not ended. failing: target (empty:
-    the whole repetition) -> failures in a row, starts that are still skipped, sentence.
+    the whole repetition) -> failures in a row, starts that are still skipped, sentence. alarms: key
+    of an alarm -> when its command last ran, epoch s.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class State:
     last_end: str = ""
     verdict: str = ""
     failing: dict[str, list[Any]] = field(default_factory=dict)
+    alarms: dict[str, float] = field(default_factory=dict)
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Takes one event in."""
@@ -73,7 +75,12 @@ class State:
             self.last_end = str(event["at"])
             self.last_run = self.run or self.last_run
             self.verdict = str(event.get("verdict") or event.get("sentence") or "")
-        if kind in ("target_failed", "repetition_failed"):
+        self._note_failures(kind, event)
+
+    def _note_failures(self, kind: str, event: Mapping[str, Any]) -> None:
+        if kind == "alarm_handled":
+            self.alarms[str(event["alarm"])] = float(event["at_s"])
+        elif kind in ("target_failed", "repetition_failed"):
             entry = [int(event["failures"]), int(event["skips"]), str(event["sentence"])]
             self.failing[str(event.get("target", ""))] = entry
         elif kind in ("target_answers", "repetition_ended"):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from nephoscope.core.errors import Interrupted, NephoscopeError, StoreError
+from nephoscope.features.watch.alarms import Alarm, AlarmAction, alarms_of
 from nephoscope.features.watch.events import EventLog
 from nephoscope.features.watch.folder import WatchFolder
 from nephoscope.features.watch.records import Definition
@@ -73,7 +74,7 @@ class Watch:
     """The one process that repeats a plan.
 
     retain: compacts and removes runs, once an hour. publish: takes each repetition, None for a
-    start without one.
+    start without one. on_alarm: what is done when something is wrong.
     """
 
     store: Store
@@ -83,6 +84,7 @@ class Watch:
     clock: Clock = field(default_factory=Clock)
     retain: Callable[[], object] = lambda: None
     publish: Callable[[WatchRepetition | None, EventLog, float], None] = lambda *_: None
+    on_alarm: AlarmAction | None = None
 
     def __post_init__(self) -> None:
         self._schedule = schedule_of(self.definition)
@@ -219,6 +221,7 @@ class Watch:
             )
             self.screen.say(f"The repetition failed: {error}{_rest(skips)}")
             self._guarded("interrupted run", self._close_run)
+            self._act(Alarm(self.definition.name, "repetition_failed", "", str(error)))
         spent_s = self.clock.monotonic_s() - begun_s
         self._rest_until_s = begun_s + spent_s / self.definition.max_share
         return repetition
@@ -244,7 +247,16 @@ class Watch:
                 self._note_target(name, repetition.lost.get(name), start)
         self._event("repetition_ended", run=repetition.run, verdict=repetition.verdict, sync=True)
         self.screen.say(f"{repetition.run}: {repetition.verdict}")
+        self._act(*alarms_of(self.definition.name, repetition))
         return repetition
+
+    def _act(self, *alarms: Alarm) -> None:
+        if self.on_alarm is None:
+            return
+        for alarm in alarms:
+            done = self.on_alarm.handle(alarm, self._log, self.clock.now_s(), self._event)
+            if done:
+                self.screen.say(done)
 
     def _plan(self) -> plans.Plan:
         """Reads the plan; where it was edited a new series begins."""

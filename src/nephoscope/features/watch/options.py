@@ -18,8 +18,10 @@ _NOT_IN_UNIT = {"install", "uninstall", "list_all", "scope", "as_json", "plan", 
 
 
 if TYPE_CHECKING:
+    from nephoscope.features.watch.alarms import AlarmAction
     from nephoscope.features.watch.unit import Scope
 
+_ALARM_EVERY = Checked("TIME", duration("0 s", "366 d").read)
 EVERY = Checked("TIME", duration("1 s", "30 d").read)
 
 
@@ -79,6 +81,18 @@ class WatchArguments:
         FILE,
         "File of HTTP headers for --otlp [default: $OTEL_EXPORTER_OTLP_HEADERS].",
     )
+    on_alarm: str | None = option(
+        "--on-alarm",
+        "COMMAND",
+        "Command for each warning, failed target and failed repetition, without a shell; it gets "
+        "the finding as JSON on standard input.",
+    )
+    alarm_every: str = option(
+        "--alarm-every",
+        _ALARM_EVERY,
+        "Least time between two calls of --on-alarm for the same finding or target.",
+        default="1h",
+    )
     values: Mapping[str, str] = options.SETS
     labels: Mapping[str, str] = options.LABELS
     install: bool = flag("--install", "Write a systemd unit of this watch; run nothing.")
@@ -91,6 +105,15 @@ class WatchArguments:
     list_all: bool = flag("--list", "Print the watches of the store.")
     store: Path | None = options.STORE
     as_json: bool = options.JSON
+
+
+def alarm_action(args: WatchArguments) -> AlarmAction | None:
+    """Returns what --on-alarm asks for. UsageError where its command cannot be started."""
+    from nephoscope.features.watch.alarms import action_of
+
+    if args.on_alarm is None:
+        return None
+    return action_of(args.on_alarm, _ALARM_EVERY.read(args.alarm_every))
 
 
 def repeated_options(context: click.Context) -> Iterator[str]:

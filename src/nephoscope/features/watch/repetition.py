@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from nephoscope.core.model import Estimate, LineKey, RunResult, Severity, Shape, factors_key
+from nephoscope.core.model import (
+    Estimate,
+    Finding,
+    LineKey,
+    RunResult,
+    Severity,
+    Shape,
+    factors_key,
+)
 from nephoscope.core.naming import plural
 from nephoscope.measure import plans, runs
 from nephoscope.measure.runs import Observer
@@ -42,7 +50,8 @@ class Distribution:
 class WatchRepetition:
     """A repetition that was measured. lost: target -> why it was not. estimates: of its run.
 
-    recorded: the targets that answered from a recording and measured nothing.
+    recorded: the targets that answered from a recording and measured nothing. warnings: findings of
+    the run that a person should see.
     """
 
     run: str
@@ -51,6 +60,7 @@ class WatchRepetition:
     estimates: Mapping[LineKey, Estimate] = field(default_factory=dict)
     distributions: tuple[Distribution, ...] = ()
     recorded: frozenset[str] = frozenset()
+    warnings: tuple[Finding, ...] = ()
 
 
 Created = Callable[[str], None]
@@ -100,8 +110,9 @@ def _repetition(run: StoredRun, result: RunResult) -> WatchRepetition:
     )
     lost = {str(name): str(why) for name, why in run.manifest.lost.items()}
     recorded = frozenset(run.manifest.recorded_targets)
-    verdict = " ".join(filter(None, (result.run.recorded, _verdict(result))))
-    return WatchRepetition(run.id, verdict, lost, estimates, distributions, recorded)
+    warnings = tuple(finding for finding in result.findings if finding.severity is Severity.WARNING)
+    verdict = " ".join(filter(None, (result.run.recorded, _verdict(result, warnings))))
+    return WatchRepetition(run.id, verdict, lost, estimates, distributions, recorded, warnings)
 
 
 def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:
@@ -117,14 +128,11 @@ def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:
     return waits_by_line
 
 
-def _verdict(result: RunResult) -> str:
+def _verdict(result: RunResult, warnings: Sequence[Finding]) -> str:
     """Returns the first warning, else how many of the metrics are as precise as wanted."""
-    warnings = [
-        finding.sentence for finding in result.findings if finding.severity is Severity.WARNING
-    ]
     if warnings:
         more = f" (and {len(warnings) - 1} more warnings)" if len(warnings) > 1 else ""
-        return f"{warnings[0]}{more}"
+        return f"{warnings[0].sentence}{more}"
     wide = len(result.run.not_converged)
     precision = f"{wide} imprecise" if wide else "all precise enough"
     return f"{plural(len(result.metrics), 'metric')}, {precision}"

@@ -33,6 +33,7 @@ from nephoscope.measure.provisioning import COMING_UP, UP, Say
 
 _STARTED_HOST = TypeAdapter(StartedHost)
 FORWARDING = "net/ipv4/ip_forward"
+CONGESTION_CONTROL = "net/ipv4/tcp_congestion_control"
 _BOOT_S = 10
 """A guest without hardware help, on two shared cores."""
 
@@ -100,6 +101,8 @@ def sysctls(laid: Layout, node: str) -> dict[str, str]:
     values["net/ipv4/ping_group_range"] = "0 2147483647"
     # TCP remembers the slow-start threshold of a path; a trial would inherit it from the last.
     values["net/ipv4/tcp_no_metrics_save"] = "1"
+    if host.tcp.congestion_control:
+        values[CONGESTION_CONTROL] = host.tcp.congestion_control
     if len(laid.nics[node]) > 1:
         # A host between two networks passes packets on, and takes those that come the other way.
         values |= {FORWARDING: "1", "net/ipv4/conf/all/rp_filter": "0"}
@@ -175,6 +178,8 @@ class Maker:
             ip += delay_line.hub_up(end)
         if node in self.topology.hosts and not self.laid.is_guest(node):
             ip += links.route_lines(self.laid, node)
+            if self.topology.hosts[node].tcp.initial_window_segments:
+                ip += links.own_network_lines(self.laid, node)
         await self.runner.ip(ip, path)
         await self.runner.tc(tc, path)
 

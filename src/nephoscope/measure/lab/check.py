@@ -18,7 +18,7 @@ from nephoscope.measure.lab import commands
 from nephoscope.measure.lab.limits.cpu import machine_cpus
 from nephoscope.measure.lab.network import layout
 from nephoscope.measure.lab.network.namespaces import within
-from nephoscope.measure.lab.topology import HostSpec, LinkSpec, Topology
+from nephoscope.measure.lab.topology import HostSpec, LinkSpec, TcpSpec, Topology
 
 
 def checked(topology: Topology, place: Place) -> Topology:
@@ -44,6 +44,13 @@ def _check_host(name: str, spec: HostSpec, place: Place) -> None:
             "Write `platform: bare`; a guest (uml, qemu) sees none anyway.",
         )
 
+    if spec.is_guest and spec.tcp != TcpSpec():
+        raise PlanError(
+            f"{place(('hosts', name, 'tcp'))}host {name} is a {spec.platform} guest, whose kernel "
+            "sends as it does by default.",
+            "Write `platform: bare` or `platform: container`, or leave `tcp` out.",
+        )
+
 
 def fits_here(topology: Topology, place: Place) -> None:
     """PlanError for what this machine cannot give: CPUs, reservations, its own addresses."""
@@ -57,8 +64,23 @@ def fits_here(topology: Topology, place: Place) -> None:
                     "Name CPUs that are there.",
                 )
         _check_cap(name, spec, len(online), f"{len(online)} of this machine", place)
+        _check_congestion_control(name, spec, place)
     _check_reservations(topology, len(online), place)
     _check_addresses(topology, place)
+
+
+def _check_congestion_control(name: str, spec: HostSpec, place: Place) -> None:
+    wanted = spec.tcp.congestion_control
+    if wanted is None:
+        return
+    file = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    available = file.read_text(encoding="ascii").split()
+    if wanted not in available:
+        raise PlanError(
+            f"{place(('hosts', name, 'tcp', 'congestion_control'))}host {name} asks for {wanted}, "
+            f"and this machine has {', '.join(available)}.",
+            f"Name one of them, or load the kernel's module: modprobe tcp_{wanted}.",
+        )
 
 
 def _ranges(cpus: set[int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from nephoscope.core.errors import UsageError
@@ -124,9 +125,25 @@ class _Change:
                 await self._address(name, present=True)
         else:
             made = replace(self.lab.hosts[name], spec=spec)
+        if before.tcp != spec.tcp:
+            await self._tcp(name)
         if before.cpu.reservation != spec.cpu.reservation:
             await host_limits.reserve(self.lab.name, name, spec)
         return made
+
+    async def _tcp(self, host: str) -> None:
+        """Sets how a host sends; connections that are open keep what they have."""
+        path = names.netns(self.lab.name, host)
+        usual = Path("/proc/sys", bringup.CONGESTION_CONTROL).read_text(encoding="ascii").strip()
+        chosen = self.new.topology.hosts[host].tcp.congestion_control or usual
+        await in_thread(namespaces.prepare, path, {bringup.CONGESTION_CONTROL: chosen}, [])
+        await self.runner.ip(
+            [*links.own_network_lines(self.new, host), *self._routes_again(host)], path
+        )
+
+    def _routes_again(self, host: str) -> list[str]:
+        lines = links.route_lines(self.new, host)
+        return [line.replace("add", "replace", 1) for line in lines]
 
     async def _address(self, host: str, *, present: bool) -> None:
         """Gives the host's own interfaces their addresses, or takes them away for a guest."""
@@ -175,10 +192,9 @@ class _Change:
             if guest:
                 ip = [*behind[end], *ip]
             if self.new.is_host(end.node) and not guest:
-                ip += [
-                    line.replace("add", "replace", 1)
-                    for line in links.route_lines(self.new, end.node)
-                ]
+                ip += self._routes_again(end.node)
+                if self.new.topology.hosts[end.node].tcp.initial_window_segments:
+                    ip += links.own_network_lines(self.new, end.node)
             await self.runner.ip(ip, path)
             await self.runner.tc(links.shape_lines(new, end), path)
         await self._filters()

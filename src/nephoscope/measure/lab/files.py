@@ -94,7 +94,7 @@ def with_conditions(topology: Topology, conditions: Mapping[str, Any]) -> Topolo
 
 CHANGEABLE: Mapping[str, tuple[str, ...]] = {
     "links": ("rate", "delay", "jitter", "loss", "duplicate", "ingress", "queue", "up", "down"),
-    "hosts": ("platform", "cpu", "memory", "disk", "vcpus"),
+    "hosts": ("platform", "cpu", "memory", "disk", "vcpus", "tcp"),
     "geo": ("latency", "jitter", "loss"),
 }
 """What may change while a lab is up; the rest is its shape."""

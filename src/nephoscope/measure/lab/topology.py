@@ -134,6 +134,21 @@ class DiskSpec(Record):
     )
 
 
+class TcpSpec(Record):
+    """How a host sends over TCP; bare hosts and containers."""
+
+    initial_window_segments: Annotated[Count, Field(ge=1, le=1000)] | None = Field(
+        default=None,
+        alias="initial_window",
+        description="Segments that it sends before the first acknowledgement; by default the "
+        "kernel's, 10.",
+    )
+    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = Field(
+        default=None,
+        description="Congestion control, such as reno or cubic; by default that of the machine.",
+    )
+
+
 class HostSpec(Record):
     """One host: how it is realised and what it is given."""
 
@@ -152,6 +167,7 @@ class HostSpec(Record):
         description="Memory limit; of a guest the size of its memory.",
     )
     disk: DiskSpec = Field(default_factory=DiskSpec, description="Disk bandwidth limits.")
+    tcp: TcpSpec = Field(default_factory=TcpSpec, description="How it sends over TCP.")
     vcpus: Annotated[Count, Field(ge=1, le=64)] = Field(
         default=1, description="Virtual CPUs; guests only."
     )

@@ -155,7 +155,26 @@ def up_lines(layout: Layout, link: Link, end: End, guest: bool) -> list[str]:
 
 def route_lines(layout: Layout, host: str) -> list[str]:
     """Lines for `ip -batch` inside a host's namespace: its routes to other networks."""
-    return [f"route add {route.network} via {route.via}" for route in layout.routes[host]]
+    window = _initial_window(layout, host)
+    return [f"route add {route.network} via {route.via}{window}" for route in layout.routes[host]]
+
+
+def own_network_lines(layout: Layout, host: str) -> list[str]:
+    """Lines for `ip -batch` inside a host's namespace: the initial window in its own networks.
+
+    The kernel makes these routes with the addresses, and takes the window from a route alone.
+    """
+    window = _initial_window(layout, host)
+    return [
+        f"route replace {nic.network} dev {nic.device} proto kernel scope link src {nic.address}"
+        f"{window}"
+        for nic in layout.nics[host]
+    ]
+
+
+def _initial_window(layout: Layout, host: str) -> str:
+    segments = layout.topology.hosts[host].tcp.initial_window_segments
+    return "" if segments is None else f" initcwnd {segments}"
 
 
 def shape_lines(link: Link, end: End) -> list[str]:
