@@ -31,6 +31,8 @@ SHORT_ROWS = 16
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
 
+_COPY = '<button type="button" id="copy" aria-live="polite" hidden>Copy as Markdown</button>\n'
+
 _NOTES = (
     '<p class="note" id="outdated" hidden>Charts need a browser of 2023 or later. The table behind '
     "each chart holds the same data.</p>\n"
@@ -41,8 +43,13 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """What a page executes: figures as JSON, the packed library or '', the script that draws."""
+    """What a page executes: the script, and its data.
 
+    markdown: text for the clipboard, as JSON. figures: as JSON, '' without a chart. library: packed
+    or ''.
+    """
+
+    markdown: str
     figures: str
     library: str
     drawing: str
@@ -60,7 +67,7 @@ def page(
     *,
     policy: str,
     style: str,
-    scripts: Scripts | None,
+    scripts: Scripts,
 ) -> str:
     """Returns the page. policy: its content security policy; style and scripts: not escaped."""
     return "".join(
@@ -72,12 +79,12 @@ def page(
             '<meta name="generator" content="nephoscope">\n'
             f"<title>{escape(title)}</title>\n<style>\n{style}\n</style>\n</head>\n<body>\n"
             f'<header>\n<p class="brand">Nephoscope</p>\n<h1>{escape(title)}</h1>\n'
-            f'<p class="subtitle">{escape(subtitle)}</p>\n</header>\n',
+            f'<p class="subtitle">{escape(subtitle)}</p>\n{_COPY}</header>\n',
             _contents(sections) if len(sections) > 1 else "",
-            f"<main>\n{_NOTES}",
+            f"<main>\n{_NOTES if scripts.figures else ''}",
             *(text for section in sections for text in _section(section, title)),
             "</main>\n",
-            _scripts(scripts) if scripts else "",
+            _scripts(scripts),
             "</body>\n</html>",
         )
     )
@@ -93,8 +100,10 @@ def _contents(sections: Sequence[Section]) -> str:
 
 def _scripts(scripts: Scripts) -> str:
     library = f'<script type="application/gzip" id="library">{scripts.library}</script>\n'
+    figures = f'<script type="application/json" id="figures">{scripts.figures}</script>\n'
     return (
-        f'<script type="application/json" id="figures">{scripts.figures}</script>\n'
+        f'<script type="application/json" id="markdown">{scripts.markdown}</script>\n'
+        f"{figures if scripts.figures else ''}"
         f"{library if scripts.library else ''}"
         f"<script>{scripts.drawing}</script>\n"
     )
@@ -102,12 +111,15 @@ def _scripts(scripts: Scripts) -> str:
 
 def _section(section: Section, page_title: str) -> Iterator[str]:
     title = f"<h2>{escape(section.title)}</h2>" if section.title != page_title else ""
-    yield f'<section id="{escape(section.id)}">\n{title}\n'
-    yield from map(_block, section.blocks)
-    yield "</section>\n"
+    yield f'<section id="{escape(section.id)}">\n'
+    yield f'<details class="whole"><summary>{title}</summary>\n' if section.folded else f"{title}\n"
+    for number, block in enumerate(section.blocks, 1):
+        yield _block(block, f"{section.title}, {number}")
+    yield "</details>\n</section>\n" if section.folded else "</section>\n"
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, name: str) -> str:
+    """Returns a block. name: of a table's region, which no other one has."""
     match block:
         case Heading():
             return f"<h3>{escape(block.text)}</h3>\n"
@@ -118,9 +130,9 @@ def _block(block: Block) -> str:
         case Items():
             return _items(block)
         case Table():
-            return _table(block)
+            return _table(block, name)
         case Chart():
-            return _chart(block)
+            return _chart(block, name)
 
 
 def _class(name: str, applies: object) -> str:
@@ -172,43 +184,44 @@ def _evidence(details: Sequence[str]) -> str:
     return f'<details class="short">{summary}{listing}</details>\n'
 
 
-def _table(block: Table) -> str:
+def _table(block: Table, name: str) -> str:
     if not block.rows:
         return ""
     if block.collapsed:
-        return _folded(block.caption or "More", block) + "\n"
+        return _folded(block.caption or "More", block, name) + "\n"
     caption = f'<p class="caption">{escape(block.caption)}</p>' if block.caption else ""
-    return f"{caption}{_cells(block)}\n"
+    return f"{caption}{_cells(block, name)}\n"
 
 
-def _chart(block: Chart) -> str:
+def _chart(block: Chart, name: str) -> str:
     title, caption = escape(block.title), f"<figcaption>{escape(block.caption)}</figcaption>"
     height = escape(block.figure["layout"]["height"])
     return (
         f"<figure>\n<h3>{title}</h3>\n{caption if block.caption else ''}"
         f'<div class="plot" data-figure="{escape(block.id)}" role="img" aria-label="{title}; its '
         f'data are in the table below" style="min-height: {height}px"></div>\n'
-        f"{_folded('Data', block.table, block.repeats) if block.table.rows else ''}</figure>\n"
+        f"{_folded('Data', block.table, name, block.repeats) if block.table.rows else ''}</figure>\n"
     )
 
 
-def _folded(title: str, table: Table, repeats: bool = False) -> str:
+def _folded(title: str, table: Table, name: str, repeats: bool = False) -> str:
     rows = len(table.rows)
     size = f'<span class="quiet">({rows} row{"" if rows == 1 else "s"})</span>'
     return (
         f"<details{_class('short', rows <= SHORT_ROWS and not repeats)}>\n"
-        f"<summary>{escape(title)} {size}</summary>\n{_cells(table)}\n</details>\n"
+        f"<summary>{escape(title)} {size}</summary>\n{_cells(table, name)}\n</details>\n"
     )
 
 
-def _cells(table: Table) -> str:
+def _cells(table: Table, name: str) -> str:
     titled = any(column.title for column in table.columns)
     sized = any(column.width for column in table.columns)
     kind = _class("aligned", sized) if titled else _class("facts", True)
     return "".join(
         (
             f'<div class="scroll" tabindex="0" role="region" '
-            f'aria-label="{escape(table.caption or "Table")}">\n<table{kind}>\n',
+            f'aria-label="{escape(f"{name}: {table.caption}" if table.caption else name)}">\n'
+            f"<table{kind}>\n",
             f"<colgroup>{''.join(map(_width, table.columns))}</colgroup>\n" if sized else "",
             f"<thead><tr>\n{''.join(map(_head, table.columns))}</tr></thead>\n" if titled else "",
             "<tbody>\n",

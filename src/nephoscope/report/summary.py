@@ -19,7 +19,8 @@ from nephoscope.results import feature
 from nephoscope.stats import facts
 
 NO_INTERVAL = "no interval"
-MAX_TILES = 5
+MAX_TILES = 8
+"""Headline results of a page and of the terminal."""
 MAX_MACHINES = 4
 MAX_ANSWERS = 4
 MAX_BUSY = 2

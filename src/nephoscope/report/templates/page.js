@@ -21,21 +21,24 @@
     if (axis.ticktext.length < 6) return;
     axis.ticktext = axis.ticktext.map((text, i) => (i % 2 ? "" : text));
   };
+  const undrawn = new Set(plots);
+  const drawOnce = (plot) => { if (undrawn.delete(plot)) draw(plot); };
+  // A folded section has no width to draw in before it is opened.
+  const drawOpen = (plot) => {
+    const fold = plot.closest("details:not([open])");
+    if (!fold) drawOnce(plot);
+    else fold.addEventListener("toggle", () => drawOpen(plot), { once: true });
+  };
+  let isLoaded = false;
   if (engine.isSupported) {
-    engine.load().then(() => plots.forEach(draw));
+    engine.load().then(() => { isLoaded = true; plots.forEach(drawOpen); });
   } else {
     document.getElementById("outdated").hidden = false;
   }
 
-  // Paper: its width, and the short tables unfolded; everything as before afterwards.
-  let opened = [];
   window.addEventListener("beforeprint", () => {
+    if (isLoaded) plots.forEach(drawOnce);
     plots.forEach((plot) => engine.resize(plot, paperWidth));
-    opened = Array.from(document.querySelectorAll("details.short:not([open])"));
-    opened.forEach((fold) => { fold.open = true; });
   });
-  window.addEventListener("afterprint", () => {
-    opened.forEach((fold) => { fold.open = false; });
-    plots.forEach((plot) => engine.resize(plot, null));
-  });
+  window.addEventListener("afterprint", () => plots.forEach((plot) => engine.resize(plot, null)));
 })();
