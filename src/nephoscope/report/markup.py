@@ -178,10 +178,7 @@ def _evidence(details: Sequence[str]) -> str:
         return ""
     lines = "".join(f"<li>{escape(detail)}</li>" for detail in details)
     listing = f'<ul class="evidence">{lines}</ul>\n'
-    if len(details) <= 2:
-        return listing + "\n"
-    summary = f'<summary>Evidence <span class="quiet">({len(details)} lines)</span></summary>'
-    return f'<details class="short">{summary}{listing}</details>\n'
+    return f'<details class="short"><summary>Evidence</summary>{listing}</details>\n'
 
 
 def _table(block: Table, name: str) -> str:

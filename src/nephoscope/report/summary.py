@@ -69,25 +69,36 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
     blocks: list[Block] = []
     if result.run.question and not selection.is_built_in(result):
         blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
-    answers = [
-        sentence
+    every = answers(result)
+    stated = every[:sentences]
+    if len(every) > sentences:
+        stated[-1] += f" {len(every) - sentences} more in the full report."
+    blocks += [Sentence(answer, lead=True) for answer in stated]
+    blocks += [Sentence(text, lead=not every) for text in described(result, machines)]
+    if not blocks:
+        blocks.append(Sentence("This run has no measurements yet.", lead=True))
+    blocks[:0] = [Sentence(text, lead=True) for text in _reservations(result)]
+    blocks += [Sentence(text, lead=True) for text in _busy_sentences(result)]
+    return [*blocks, *_headline(result, figures)]
+
+
+def answers(result: RunResult) -> list[str]:
+    """Returns the sentences that answer the question of the run."""
+    return [
+        wording.clean(sentence)
         for entry, _ in feature.contributing(result.parts)
         if entry.answer
         for sentence in feature.load(entry.answer)(result)
     ]
-    stated = answers[:sentences]
-    if len(answers) > sentences:
-        stated[-1] += f" {len(answers) - sentences} more in the full report."
-    blocks += [Sentence(wording.clean(answer), lead=True) for answer in stated]
-    described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
-    blocks += described
-    if not blocks:
-        blocks.append(Sentence("This run has no measurements yet.", lead=True))
-    blocks[:0] = [Sentence(text, lead=True) for text in wording.caveats(result.run)]
-    if reason := _failure(result):
-        blocks.insert(0, Sentence(reason, lead=True))
-    blocks += [Sentence(text, lead=True) for text in _busy_sentences(result)]
-    return [*blocks, *_headline(result, figures)]
+
+
+def caveats(result: RunResult) -> list[str]:
+    """Returns why the results are none, a part of what was asked for, or those of a busy machine."""
+    return [*_reservations(result), *_busy_sentences(result)]
+
+
+def _reservations(result: RunResult) -> list[str]:
+    return [text for text in (_failure(result), *wording.caveats(result.run)) if text]
 
 
 def _failure(result: RunResult) -> str:
@@ -132,7 +143,7 @@ def _headline(result: RunResult, figures: int) -> list[Block]:
     return blocks
 
 
-def _machine_sentences(result: RunResult, limit: int) -> list[str]:
+def described(result: RunResult, limit: int) -> list[str]:
     """Returns a sentence for each different machine; alike machines share one."""
     every = selection.target_names(result)
     simulated = [target for target in every if facts.is_simulated(result.fingerprints.get(target))]

@@ -262,5 +262,10 @@ def precision_text(reached: Precision) -> str:
     """Returns how many of the headline results are known to 10 % or better."""
     if not reached.metrics:
         return ""
-    every = plural(reached.metrics, "headline result")
-    return f"{reached.within_10_percent} of {every} are known to ±10 % or better."
+    if reached.metrics == 1:
+        known = "is known" if reached.within_10_percent else "is not known"
+        return f"The headline result {known} to ±10 % or better."
+    return (
+        f"{reached.within_10_percent} of {reached.metrics} headline results are known to ±10 % or "
+        "better."
+    )
