@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cli.test_show import stored
 
 from nephoscope import command_line
 from nephoscope.core.model import RunResult
 from nephoscope.report import card, summary
 from report import made
-from tests.cli.test_show import stored
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -40,7 +40,7 @@ def test_the_card_has_the_headline_results_of_the_summary(result: RunResult) -> 
 
 
 def test_hostile_names_neither_break_the_card_nor_leave_it(result: RunResult) -> None:
-    hostile = "<script>alert(1)</script> & \"q\" '\x1b[31m\u202e" + "W" * 400
+    hostile = '<script>alert(1)</script> & "q" \'\x1b[31m\u202e' + "W" * 400
     run = replace(result.run, host=hostile, id=hostile, plan=hostile)
     svg = card.render(replace(result, run=run))
     tags = {node.tag.removeprefix(SVG) for node in ET.fromstring(svg).iter()}

@@ -330,8 +330,10 @@ def ends_of(estimates: Sequence[Estimate]) -> list[float]:
     ]
 
 
-def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
-    """One dot with its interval for each named estimate."""
+def dots(
+    rows: Sequence[tuple[str, Estimate]], x: Axis, *, reach: Sequence[float] = ()
+) -> dict[str, Any]:
+    """One dot with its interval for each named estimate. reach: further values of the axis."""
     colour, _, symbol = palette.style(0)
     names, estimates = [name for name, _ in rows], [estimate for _, estimate in rows]
     drawn = trace(
@@ -343,7 +345,7 @@ def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
         error_x=interval_bars(estimates) | {"color": colour},
     )
     y_axis = named_ticks(names, range=[len(names) - 0.5, -0.5])
-    out = layout(axis_of(x, ends_of(estimates)), y_axis, height=90 + 34 * len(names))
+    out = layout(axis_of(x, [*ends_of(estimates), *reach]), y_axis, height=90 + 34 * len(names))
     out["showlegend"] = False
     return {"data": [drawn], "layout": out}
 

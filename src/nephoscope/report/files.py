@@ -47,7 +47,7 @@ def write(
 
 
 def write_text(path: Path, text: str, next_step: str) -> None:
-    """Writes a file that is no form of a report, whole or not at all; its folder is made if need be.
+    """Writes a file that is no report, whole or not at all, and makes its folder if need be.
 
     Raises StoreError with this next step where it cannot be written.
     """

@@ -193,11 +193,12 @@ def _table(block: Table, name: str) -> str:
 def _chart(block: Chart, name: str) -> str:
     title, caption = escape(block.title), f"<figcaption>{escape(block.caption)}</figcaption>"
     height = escape(block.figure["layout"]["height"])
+    data = _folded("Data", block.table, name, block.repeats) if block.table.rows else ""
     return (
         f"<figure>\n<h3>{title}</h3>\n{caption if block.caption else ''}"
         f'<div class="plot" data-figure="{escape(block.id)}" role="img" aria-label="{title}; its '
         f'data are in the table below" style="min-height: {height}px"></div>\n'
-        f"{_folded('Data', block.table, name, block.repeats) if block.table.rows else ''}</figure>\n"
+        f"{data}</figure>\n"
     )
 
 

@@ -50,9 +50,7 @@ def write_to(result: RunResult, path: Path) -> None:
     if path.suffix == ".svg":
         files.write_text(path, card.render(result), step)
         return
-    files.write(
-        [path], title(result), subtitle(result), build_all(result), document(result), step
-    )
+    files.write([path], title(result), subtitle(result), build_all(result), document(result), step)
 
 
 def terminal(result: RunResult, *, colour: bool, width: int, full: bool = True) -> str:

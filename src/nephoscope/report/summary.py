@@ -93,7 +93,7 @@ def answers(result: RunResult) -> list[str]:
 
 
 def caveats(result: RunResult) -> list[str]:
-    """Returns why the results are none, a part of what was asked for, or those of a busy machine."""
+    """Returns why there are none, only a part of them, or those of a busy machine."""
     return [*_reservations(result), *_busy_sentences(result)]
 
 

@@ -27,8 +27,8 @@ class _ShowArguments:
     to: Path | None = options.option(
         "-o --output",
         options.file_of(".svg", ".html", ".md", ".json"),
-        "File to write: .svg, a card for a chat with the headline results; .html, .md or .json, the "
-        "report.",
+        "File to write: a card for a chat with the headline results (.svg), or the report (.html, "
+        ".md or .json).",
         is_local=True,
     )
     store: Path | None = options.STORE
