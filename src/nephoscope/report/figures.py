@@ -130,7 +130,8 @@ def axis_of(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     """An axis that holds the values, with ticks that carry the unit."""
     finite = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
     title = {"text": text(axis.title), "font": {"size": 13}, "standoff": 12}
-    out: dict[str, Any] = {"title": title, "automargin": True}
+    # The unit is for whoever saves the numbers; neither script that draws reads it.
+    out: dict[str, Any] = {"title": title, "automargin": True, "unit": axis.unit}
     if axis.log:
         out["type"] = "log"
         if finite:

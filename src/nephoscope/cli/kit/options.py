@@ -338,6 +338,8 @@ ENGINE = option(
 REPORT_FILE = option(
     "-o --output", file_of(".html", ".md", ".json"), "Report to write: .html, .md or .json."
 )
+JUNIT = option("--junit", FILE, "JUnit XML file to write with the verdicts of --fail-on.")
+GITHUB = flag("--github", "Print the verdicts of --fail-on as annotations of GitHub Actions.")
 FULL_REPORT = flag(
     "--full-report", "Print all sections of the report, not only the summary.", is_local=True
 )

@@ -54,6 +54,8 @@ class _CompareArguments:
         click.Choice(["worse", "different", "undecided"]),
         "Exit with code 1 if any metric of B has this verdict.",
     )
+    junit: Path | None = options.JUNIT
+    github: bool = options.GITHUB
     every: bool = flag(
         "--all", "Print all results and their statistics, not only the headline results."
     )
@@ -81,6 +83,10 @@ def compare(args: _CompareArguments) -> int:
     """
     from nephoscope.features.comparison.result import ComparisonRules
 
+    if args.junit is not None or args.github:
+        from nephoscope.features.comparison.ci_reports import require_condition
+
+        require_condition(args.conditions, args.junit, github=args.github)
     rules = ComparisonRules(
         margin=args.margin, confidence=args.confidence, metrics=frozenset(args.metrics)
     )
@@ -123,6 +129,10 @@ def compare(args: _CompareArguments) -> int:
     from nephoscope.features.comparison.failing import check
 
     outcome = check(comparisons, args.conditions, rules)
+    if args.junit is not None or args.github:
+        from nephoscope.features.comparison.ci_reports import state
+
+        state(outcome, "nephoscope compare", args.junit, github=args.github)
     output.warn(outcome.sentence)
     return outcome.exit_code
 

@@ -29,6 +29,46 @@
     if (!fold) drawOnce(plot);
     else fold.addEventListener("toggle", () => drawOpen(plot), { once: true });
   };
+  // The drawn numbers in the units of the JSON document, a row for each point.
+  const cell = (value) => {
+    const text = String(value ?? "");
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const plain = (text) => String(text ?? "").replaceAll("<br>", " ")
+    .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  const ends = (error, i, value) => (
+    error ? [value - error.arrayminus[i], value + error.array[i]] : ["", ""]);
+  const named = (axis, value) => {
+    const place = axis.unit === undefined ? (axis.tickvals ?? []).indexOf(value) : -1;
+    return place < 0 ? value : plain(axis.ticktext[place]);
+  };
+  const csvOf = ({ data, layout: { xaxis, yaxis } }) => {
+    const head = (axis, name) => [plain(axis.title?.text) || name, axis.unit].filter(Boolean).join(" in ");
+    const rows = [["series", head(xaxis, "x"), head(yaxis, "y"), "low", "high"]];
+    data.filter((trace) => trace.hoverinfo !== "skip").forEach((trace) => trace.x.forEach((x, i) => {
+      const y = trace.y[i];
+      if (x === null || y === null) return;
+      const [low, high] = trace.error_x ? ends(trace.error_x, i, x) : ends(trace.error_y, i, y);
+      rows.push([plain(trace.name), named(xaxis, x), named(yaxis, y), low, high]);
+    }));
+    return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+  };
+  plots.forEach((plot) => {
+    const figure = figures[plot.dataset.figure];
+    if (!figure.data.every((trace) => ["scatter", "bar"].includes(trace.type))) return;
+    const button = document.createElement("button");
+    [button.type, button.className, button.textContent] = ["button", "csv", "Save as CSV"];
+    button.setAttribute("aria-label", `Save as CSV: ${plot.dataset.figure}`);
+    button.addEventListener("click", () => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([csvOf(figure)], { type: "text/csv" }));
+      link.download = `${plot.dataset.figure}.csv`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
+    plot.after(button);
+  });
+
   let isLoaded = false;
   if (engine.isSupported) {
     engine.load().then(() => { isLoaded = true; plots.forEach(drawOpen); });
