@@ -6,6 +6,7 @@ benchmark.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ SHORT_ROWS = 16
 """Rows of the longest table that paper shows unfolded."""
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
+
+_CODE = re.compile(r"`([^`]+)`")
 
 _COPY = '<button type="button" id="copy" aria-live="polite" hidden>Copy as Markdown</button>\n'
 
@@ -58,6 +61,11 @@ class Scripts:
 def escape(text: object) -> str:
     """Returns a text that stands for itself in HTML, in an element or an attribute."""
     return str(text).translate(_ENTITIES)
+
+
+def prose(text: str) -> str:
+    """Returns a sentence, in which commands stand between grave accents."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def page(
@@ -124,7 +132,7 @@ def _block(block: Block, name: str) -> str:
         case Heading():
             return f"<h3>{escape(block.text)}</h3>\n"
         case Sentence():
-            return f"<p{_class('lead', block.lead)}>{escape(block.text)}</p>\n"
+            return f"<p{_class('lead', block.lead)}>{prose(block.text)}</p>\n"
         case Tiles():
             return _tiles(block)
         case Items():
@@ -165,10 +173,10 @@ def _items(block: Items) -> str:
 
 def _item(item: Item) -> str:
     tag = f'<span class="tag">{escape(item.tone)}</span>' if item.tone else ""
-    after = f'<p class="next"><b>Next step.</b> {escape(item.next_step)}</p>'
+    after = f'<p class="next"><b>Next step.</b> {prose(item.next_step)}</p>'
     return (
         f"<li{_class(f'tone {escape(item.tone)}', item.tone)}>\n"
-        f'{tag}<p class="claim">{escape(item.text)}</p>\n'
+        f'{tag}<p class="claim">{prose(item.text)}</p>\n'
         f"{after if item.next_step else ''}{_evidence(item.details)}</li>\n"
     )
 
@@ -176,7 +184,7 @@ def _item(item: Item) -> str:
 def _evidence(details: Sequence[str]) -> str:
     if not details:
         return ""
-    lines = "".join(f"<li>{escape(detail)}</li>" for detail in details)
+    lines = "".join(f"<li>{prose(detail)}</li>" for detail in details)
     listing = f'<ul class="evidence">{lines}</ul>\n'
     return f'<details class="short"><summary>Evidence</summary>{listing}</details>\n'
 

@@ -92,9 +92,9 @@ class Comparisons:
             return "".join(stated.values())
         return " ".join(f"{side}: {sentence}" for side, sentence in stated.items())
 
-    @property
+    @stated
     def conclusions(self) -> Mapping[str, str]:
-        """Returns the outcome of the headline results for each side that is compared with A."""
+        """The outcome of the headline results by the side that is compared with A."""
         by_side = group_by(self.comparisons, lambda line: line.b)
         return {side: headlines.conclude(own) for side, own in by_side.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,7 +77,7 @@ def section(
 
 def _outcomes(comparisons: Comparisons, letters: dict[str, str]) -> list[str]:
     return [
-        wording.clean(f"{letters[side]}: {sentence}")
+        wording.clean(re.sub(r"\bB\b", letters[side], sentence))
         for side, sentence in comparisons.conclusions.items()
     ]
 
