@@ -148,7 +148,7 @@ async def compare(
     confidence: Annotated[float, Query(gt=0.5, lt=0.9999)] = 0.95,
     metric: Names = [],  # noqa: B006
 ) -> Response:
-    """Compares each `b` with `a`: runs, or targets as RUN:TARGET; `a` alone compares its targets."""
+    """Compares each `b` with `a`, runs or RUN:TARGET; `a` alone compares its targets."""
     store = shared.settings.store.path
     if not a:
         raise UsageError("compare: 'a' is empty.", "Name a run, and a second one as 'b'.")
