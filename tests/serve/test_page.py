@@ -95,7 +95,7 @@ def sampler_of(level: float) -> Any:
 FLEET_PLAN = """version: 1
 name: servers
 benchmarks: [{benchmark: cpu.hash, params: {threads: 1}}]
-targets: [{name: a}, {name: b}, {name: c}, {name: d}, {name: slow}]
+targets: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}, {name: f}, {name: slow}]
 repeat: {min: 12, max: 12}
 """
 
@@ -327,7 +327,7 @@ def test_several_runs_are_compared_with_one(view: Watched, site: Site) -> None:
 
 def test_fleet_and_capacity_show_what_was_measured(view: Watched, site: Site) -> None:
     view.open(addresses(site)["fleet"])
-    assert "1 of 5 targets differs from the others." in view.text()
+    assert "1 of 7 targets differs from the others." in view.text()
     assert view.page.locator(".card h2").all_inner_texts() == ["slow"]
     view.open(addresses(site)["capacity"])
     view.page.locator(".plot canvas").wait_for()
