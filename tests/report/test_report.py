@@ -292,7 +292,7 @@ def hostile_result() -> RunResult:
 def test_text_from_the_machine_is_only_ever_text(tmp_path: Path) -> None:
     html, markdown, terminal, _ = pages(hostile_result(), tmp_path)
     page = Page(html)
-    assert page.tags.count("script") == 2
+    assert page.tags.count("script") == 3
     assert "alert(1)" in page.text
     assert not any("alert(1)" in text for attrs, text in page.scripts if "id" not in attrs)
     raw = re.search(r'<script type="application/json" id="figures">(.*?)</script>', html)

@@ -333,7 +333,9 @@ def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
         wording.value_text(estimate),
         wording.interval_text(estimate) if has_interval else NO_INTERVAL,
         str(estimate.n),
-        wording.consistency_text(metric.consistency),
+        f"CV {wording.consistency_text(metric.consistency)}"
+        if metric.consistency.robust_cv is not None
+        else "",
     )
 
 

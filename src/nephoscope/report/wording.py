@@ -151,9 +151,10 @@ def percent(ratio: float | None, digits: int = 2) -> str:
 
 
 def consistency_text(consistency: Consistency) -> str:
-    """Returns the coefficient of variation, '1.2 %'; '14 % ▲' where it is certainly above 10 %."""
+    """Returns the coefficient of variation, '1.2 %'; '14 % ▲' where it is certainly above 10 %; '–'
+    without one."""
     if consistency.robust_cv is None:
-        return clean(consistency.word) or "unknown"
+        return "–"
     is_erratic = consistency.certain and consistency.word == "erratic"
     return f"{percent(consistency.robust_cv)}{' ▲' if is_erratic else ''}"
 
