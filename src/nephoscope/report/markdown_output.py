@@ -61,7 +61,7 @@ def _block(block: Block) -> str:
             )
         case Table():
             table = _table(block)
-            return _folded(block.caption or "More", table) if block.collapsed else table
+            return _folded(block.caption or "More", table) if block.collapsed and table else table
         case Chart():
             return _chart(block)
 
