@@ -118,19 +118,21 @@ def _scripts(scripts: Scripts) -> str:
 
 
 def _section(section: Section, page_title: str) -> Iterator[str]:
-    title = f"<h2>{escape(section.title)}</h2>" if section.title != page_title else ""
+    is_titled = section.title != page_title
+    title = f"<h2>{escape(section.title)}</h2>" if is_titled else ""
+    tag = "h3" if is_titled else 'h2 class="sub"'
     yield f'<section id="{escape(section.id)}">\n'
     yield f'<details class="whole"><summary>{title}</summary>\n' if section.folded else f"{title}\n"
     for number, block in enumerate(section.blocks, 1):
-        yield _block(block, f"{section.title}, {number}")
+        yield _block(block, f"{section.title}, {number}", tag)
     yield "</details>\n</section>\n" if section.folded else "</section>\n"
 
 
-def _block(block: Block, name: str) -> str:
-    """Returns a block. name: of a table's region, which no other one has."""
+def _block(block: Block, name: str, tag: str) -> str:
+    """Returns a block. name: of a table's region, which no other one has; tag: of headings."""
     match block:
         case Heading():
-            return f"<h3>{escape(block.text)}</h3>\n"
+            return _heading(tag, escape(block.text))
         case Sentence():
             return f"<p{_class('lead', block.lead)}>{prose(block.text)}</p>\n"
         case Tiles():
@@ -140,7 +142,11 @@ def _block(block: Block, name: str) -> str:
         case Table():
             return _table(block, name)
         case Chart():
-            return _chart(block, name)
+            return _chart(block, name, tag)
+
+
+def _heading(tag: str, title: str) -> str:
+    return f"<{tag}>{title}</{tag[:2]}>\n"
 
 
 def _class(name: str, applies: object) -> str:
@@ -198,12 +204,12 @@ def _table(block: Table, name: str) -> str:
     return f"{caption}{_cells(block, name)}\n"
 
 
-def _chart(block: Chart, name: str) -> str:
+def _chart(block: Chart, name: str, tag: str) -> str:
     title, caption = escape(block.title), f"<figcaption>{escape(block.caption)}</figcaption>"
     height = escape(block.figure["layout"]["height"])
     data = _folded("Data", block.table, name, block.repeats) if block.table.rows else ""
     return (
-        f"<figure>\n<h3>{title}</h3>\n{caption if block.caption else ''}"
+        f"<figure>\n{_heading(tag, title)}{caption if block.caption else ''}"
         f'<div class="plot" data-figure="{escape(block.id)}" role="img" aria-label="{title}; its '
         f'data are in the table below" style="min-height: {height}px"></div>\n'
         f"{data}</figure>\n"
@@ -250,6 +256,8 @@ def _row(columns: Sequence[Column[object]], row: Iterable[Cell]) -> Iterator[str
         title = f' data-title="{escape(column.title)}"' if column.title else ""
         if isinstance(cell, Strip):
             yield f"<td{title}>{_strip(cell) if cell.values else ''}</td>\n"
+        elif number == 0 and not str(cell):  # as in the row above
+            yield "<td></td>\n"
         elif number == 0:
             own = f' id="{escape(cell.id)}"' if isinstance(cell, Linked) and cell.id else ""
             yield f'<th scope="row"{own}>{_text(cell, wording.aligned)}</th>\n'
