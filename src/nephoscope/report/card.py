@@ -18,7 +18,7 @@ from nephoscope.report.sections import findings
 WIDTH = 1200
 _MARGIN = 56
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-_INK, _QUIET, _LINE, _ACCENT = "#1a1d21", "#5c6470", "#dfe3e8", "#0b5cad"
+_INK, _GREY, _LINE, _ACCENT = "#1a1d21", "#5c6470", "#dfe3e8", "#0b5cad"
 _NARROW, _WIDE = 0.56, 1.05
 """Width of a letter over the size of the font: of DejaVu Sans, the widest of these, on average, and
 of an East Asian one."""
@@ -35,7 +35,7 @@ def render(result: RunResult) -> str:
     canvas.text(_clipped(report_files.title(result), 38, WIDTH - 2 * _MARGIN), 38, weight=650)
     canvas.y += 6
     for sentence in summary.described(result, 1):
-        canvas.paragraph(sentence, 21, _QUIET)
+        canvas.paragraph(sentence, 21, _GREY)
     canvas.y += 12
     for sentence in _verdict(result):
         canvas.paragraph(sentence, 25, _INK, weight=600)
@@ -43,7 +43,7 @@ def render(result: RunResult) -> str:
     if tiles:
         canvas.rows(tiles)
     canvas.y += 26
-    canvas.paragraph(_origin(result), 18, _QUIET)
+    canvas.paragraph(_origin(result), 18, _GREY)
     return canvas.document(f"{report_files.title(result)}: headline results")
 
 
@@ -119,7 +119,7 @@ class _Canvas:
         """Writes headline results as a table."""
         self.y += 26
         for title, x in (("value", _VALUE_X), ("interval", _INTERVAL_X), ("n", WIDTH - _MARGIN)):
-            self._write(title, x, self.y, 17, colour=_QUIET, anchor="end")
+            self._write(title, x, self.y, 17, colour=_GREY, anchor="end")
         self.y += 14
         for tile in tiles:
             self._rule()
@@ -129,8 +129,8 @@ class _Canvas:
             self._write(_clipped(label, 20, value_from - _MARGIN), _MARGIN, middle, 20)
             self._write(tile.value, _VALUE_X, middle, 25, weight=650, anchor="end")
             interval = _clipped(tile.interval, 20, _INTERVAL_X - _VALUE_X - 16)
-            self._write(interval, _INTERVAL_X, middle, 20, colour=_QUIET, anchor="end")
-            self._write(tile.n, WIDTH - _MARGIN, middle, 20, colour=_QUIET, anchor="end")
+            self._write(interval, _INTERVAL_X, middle, 20, colour=_GREY, anchor="end")
+            self._write(tile.n, WIDTH - _MARGIN, middle, 20, colour=_GREY, anchor="end")
             self.y += 50
         self._rule()
 

@@ -35,7 +35,7 @@ MAX_COPIED_CHARACTERS = 60_000
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """The whole report. Charts are drawn by a script; their tables stand without it."""
     charts = [block for part in sections for block in part.blocks if isinstance(block, Chart)]
-    figures, packed, names = "", "", (_CONTROLS,)
+    figures, packed, names = "", "", [_CONTROLS]
     hashes: list[str] = []
     if charts:
         own = all(drawing.draws(chart.figure) for chart in charts)
@@ -51,14 +51,14 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 
 def _copied(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """Returns the open sections as Markdown, as many of the first ones as a comment holds."""
-    shown = [section for section in sections if not section.folded]
-    text = ""
-    for count in range(1, len(shown) + 1):
-        longer = markdown_output.render(title, shown[:count])
-        if count > 1 and len(longer) > MAX_COPIED_CHARACTERS:
+    open_sections = [section for section in sections if not section.folded]
+    heading, *parts = markdown_output.parts_of(title, open_sections)
+    texts = [f"{heading}\n\n{markdown_output.escape(subtitle)}"]
+    for part in parts:
+        if len(texts) > 1 and sum(map(len, texts)) + len(part) > MAX_COPIED_CHARACTERS:
             break
-        text = longer
-    return f"{text}\n{markdown_output.escape(subtitle)}\n"
+        texts.append(part)
+    return "\n\n".join(texts) + "\n"
 
 
 def safe_json(value: Any) -> str:

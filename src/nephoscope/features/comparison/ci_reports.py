@@ -69,14 +69,17 @@ def annotations(outcome: FailOnOutcome) -> Iterator[str]:
     """Yields GitHub's workflow commands: an error for a failure, a notice for what is better."""
     for level, own in (
         ("error", [result for result in outcome.results if result.is_failing]),
-        ("notice", [one for one in outcome.results if one.comparison.verdict.word == "better"]),
+        (
+            "notice",
+            [result for result in outcome.results if result.comparison.verdict.word == "better"],
+        ),
     ):
-        shown = own if len(own) <= MAX_ANNOTATIONS else own[: MAX_ANNOTATIONS - 1]
-        for result in shown:
+        listed = own if len(own) <= MAX_ANNOTATIONS else own[: MAX_ANNOTATIONS - 1]
+        for result in listed:
             yield _annotation(level, result.name, result.comparison.verdict.sentence)
-        if own[len(shown) :]:
-            names = ", ".join(clean(result.name) for result in own[len(shown) :])
-            yield _annotation(level, f"{len(own) - len(shown)} more", names)
+        if own[len(listed) :]:
+            names = ", ".join(clean(result.name) for result in own[len(listed) :])
+            yield _annotation(level, f"{len(own) - len(listed)} more", names)
 
 
 def _is_open(result: JudgedResult) -> bool:

@@ -400,7 +400,7 @@ def of_parts(parts: Sequence[Comparisons], rules: ComparisonRules) -> Comparison
     """Comparisons of several sides with one base as one report: Holm's correction is over all."""
     lines = [line for part in parts for line in part.comparisons]
     notes = dict.fromkeys(
-        text if all(text in other.warnings for other in parts) else f"{part.side}: {text}"
+        text if all(text in each.warnings for each in parts) else f"{part.side}: {text}"
         for part in parts
         for text in part.warnings
     )

@@ -85,9 +85,9 @@ def _outcomes(comparisons: Comparisons, letters: dict[str, str]) -> list[str]:
 def _tables(lines: Sequence[Compared], letters: dict[str, str], noun: str) -> list[Block]:
     kinds = _by_result(lines)
     count = max(1, MAX_ROWS // (1 + len(letters)))
-    shown = [line for own in kinds[:count] for line in own]
+    open_rows = [line for own in kinds[:count] for line in own]
     rest = [line for own in kinds[count:] for line in own]
-    tables: list[Block] = [_table(shown, letters, "")]
+    tables: list[Block] = [_table(open_rows, letters, "")]
     if rest:
         tables.append(_table(rest, letters, f"{len(kinds) - count} {noun}", collapsed=True))
     return tables
@@ -137,13 +137,13 @@ def _environment(comparisons: Comparisons, letters: dict[str, str], *, every: bo
             text(letter, lambda row, side=side: row[2].get(side, "as A"))
             for side, letter in letters.items()
         ]
-        shown = rows if every else rows[:MAX_DIFFERENCES]
+        open_rows = rows if every else rows[:MAX_DIFFERENCES]
         head = (text("environment", lambda row: row[0]), text("A", lambda row: row[1]))
-        blocks = [Heading("Environment"), table(shown, *head, *columns)]
-        if rows[len(shown) :]:
+        blocks = [Heading("Environment"), table(open_rows, *head, *columns)]
+        if rows[len(open_rows) :]:
             blocks.append(
                 table(
-                    rows[len(shown) :],
+                    rows[len(open_rows) :],
                     *head,
                     *columns,
                     caption="More differences of environment",
