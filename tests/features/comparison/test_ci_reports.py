@@ -37,9 +37,9 @@ def test_junit_has_a_case_for_each_result() -> None:
 
 
 def test_annotations_name_failures_and_improvements() -> None:
-    lines = list(ci_reports.annotations(outcome(1.5, 0.5, 1.02)))
+    lines = list(ci_reports.github_annotations(outcome(1.5, 0.5, 1.02)))
     assert [line.split("::")[1].split(" ")[0] for line in lines] == ["error", "notice"]
-    many = list(ci_reports.annotations(outcome(*[1.5] * 14)))
+    many = list(ci_reports.github_annotations(outcome(*[1.5] * 14)))
     assert len(many) == ci_reports.MAX_ANNOTATIONS
     assert many[-1].startswith("::error title=5 more::m9, m10")
 
@@ -47,7 +47,7 @@ def test_annotations_name_failures_and_improvements() -> None:
 def test_no_name_ends_an_annotation_or_a_document() -> None:
     hostile = "a::b,c\n::error::x <&\"'\x1b]]> 5 %"
     result = FailOnOutcome(1, "", (judged(hostile, 1.5),))
-    (line,) = ci_reports.annotations(result)
+    (line,) = ci_reports.github_annotations(result)
     assert "\n" not in line
     title = line.removeprefix("::error title=").split("::")[0]
     assert title.startswith("a%3A%3Ab%2Cc %3A%3Aerror")

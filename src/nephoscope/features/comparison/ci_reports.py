@@ -28,7 +28,7 @@ def state(outcome: FailOnOutcome, suite: str, to: Path | None, *, github: bool) 
 
     suite: name of the tests. Raises StoreError where the file cannot be written.
     """
-    for line in annotations(outcome) if github else ():
+    for line in github_annotations(outcome) if github else ():
         output.log(line)
     if to is not None:
         files.write_text(to, junit(outcome, suite), "Name another file.")
@@ -65,7 +65,7 @@ def junit(outcome: FailOnOutcome, suite: str) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def annotations(outcome: FailOnOutcome) -> Iterator[str]:
+def github_annotations(outcome: FailOnOutcome) -> Iterator[str]:
     """Yields GitHub's workflow commands: an error for a failure, a notice for what is better."""
     for level, own in (
         ("error", [result for result in outcome.results if result.is_failing]),

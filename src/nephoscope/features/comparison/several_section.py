@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, factors_key
@@ -23,7 +23,7 @@ from nephoscope.features.comparison.section import (
     word_cell,
 )
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table
+from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table
 from nephoscope.report.columns import fact_table, number, table, text
 from nephoscope.stats.statistics.values import percent
 
@@ -37,6 +37,15 @@ class _Row:
 
     line: Compared
     is_base: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """A fact of the environment that differs: the text of A, and of each side that differs."""
+
+    what: str
+    a: str
+    by_side: Mapping[str, str]
 
 
 def section(
@@ -127,29 +136,32 @@ def _estimate(row: _Row) -> Estimate:
 def _environment(comparisons: Comparisons, letters: dict[str, str], *, every: bool) -> list[Block]:
     """The facts that differ, a row each, with the text of every side; of equal ones that of A."""
     by_fact = group_by(comparisons.differences, lambda difference: difference.what)
+    facts = [
+        _Fact(what, own[0].a, {difference.side: difference.b for difference in own})
+        for what, own in by_fact.items()
+    ]
     blocks: list[Block] = []
-    if by_fact:
-        rows = [
-            (what, own[0].a, {difference.side: difference.b for difference in own})
-            for what, own in by_fact.items()
-        ]
-        columns = [
-            text(letter, lambda row, side=side: row[2].get(side, "as A"))
-            for side, letter in letters.items()
-        ]
-        open_rows = rows if every else rows[:MAX_DIFFERENCES]
-        head = (text("environment", lambda row: row[0]), text("A", lambda row: row[1]))
-        blocks = [Heading("Environment"), table(open_rows, *head, *columns)]
-        if rows[len(open_rows) :]:
+    if facts:
+        count = len(facts) if every else MAX_DIFFERENCES
+        blocks = [Heading("Environment"), _fact_rows(facts[:count], letters)]
+        if facts[count:]:
+            title = "More differences of environment"
             blocks.append(
-                table(
-                    rows[len(open_rows) :],
-                    *head,
-                    *columns,
-                    caption="More differences of environment",
-                    collapsed=True,
-                )
+                replace(_fact_rows(facts[count:], letters), caption=title, collapsed=True)
             )
     if comparisons.unknown:
         blocks.append(Sentence(comparisons.unknown))
     return blocks
+
+
+def _fact_rows(facts: Sequence[_Fact], letters: dict[str, str]) -> Table:
+    return table(
+        facts,
+        text("environment", lambda row: row.what),
+        text("A", lambda row: row.a),
+        *(_side_column(side, letter) for side, letter in letters.items()),
+    )
+
+
+def _side_column(side: str, letter: str) -> Column[_Fact]:
+    return text(letter, lambda row: row.by_side.get(side, "as A"))
