@@ -315,11 +315,11 @@ def test_two_runs_are_compared(view: Watched, site: Site) -> None:
 def test_several_runs_are_compared_with_one(view: Watched, site: Site) -> None:
     view.open(f"#/compare?a={site.quiet}&b={site.changed}")
     view.page.get_by_role("button", name="Add a side").click()
-    view.page.get_by_label("B2").select_option(f"{site.step}")
+    view.page.locator("select[name=b]").nth(1).select_option(site.step)
     view.page.get_by_role("button", name="Compare", exact=True).click()
     expect(view.page.locator("main p.lead")).to_have_count(2, timeout=PATIENCE_MS)
     assert view.page.url.endswith(f"&b={site.changed}&b={site.step}&margin=0.03"), "a deep link"
-    assert "B1 is worse than A" in view.text()
+    assert " is worse than " in view.page.locator("main p.lead").first.inner_text()
     region = view.page.get_by_role("region", name="Comparison")
     assert region.locator("tbody tr").count() == 2
     assert region.locator("tbody th").count() == 1, "the result stands once"
@@ -331,7 +331,7 @@ def test_fleet_and_capacity_show_what_was_measured(view: Watched, site: Site) ->
     assert view.page.locator(".card h2").all_inner_texts() == ["slow"]
     view.open(addresses(site)["capacity"])
     view.page.locator(".plot canvas").wait_for()
-    rows = view.page.locator("main tbody tr").all_inner_texts()
+    rows = view.page.get_by_role("region").locator("tbody tr").all_inner_texts()
     assert [row.split()[0] for row in rows] == ["100", "200", "300", "400"]
     assert "n/a" not in view.text()
 

@@ -42,15 +42,26 @@
     const place = axis.unit === undefined ? (axis.tickvals ?? []).indexOf(value) : -1;
     return place < 0 ? value : plain(axis.ticktext[place]);
   };
+  // A band is drawn before its curve: its low end from left to right, then its high one back.
+  const bandOf = (trace) => {
+    const count = trace?.fill === "toself" ? trace.x.length / 2 : 0, found = new Map();
+    for (let i = 0; i < count; i += 1) found.set(trace.x[i], [trace.y[i], trace.y[2 * count - 1 - i]]);
+    return found;
+  };
   const csvOf = ({ data, layout: { xaxis, yaxis } }) => {
     const head = (axis, name) => [plain(axis.title?.text) || name, axis.unit].filter(Boolean).join(" in ");
     const rows = [["series", head(xaxis, "x"), head(yaxis, "y"), "low", "high"]];
-    data.filter((trace) => trace.hoverinfo !== "skip").forEach((trace) => trace.x.forEach((x, i) => {
-      const y = trace.y[i];
-      if (x === null || y === null) return;
-      const [low, high] = trace.error_x ? ends(trace.error_x, i, x) : ends(trace.error_y, i, y);
-      rows.push([plain(trace.name), named(xaxis, x), named(yaxis, y), low, high]);
-    }));
+    data.forEach((trace, place) => {
+      if (trace.hoverinfo === "skip") return;
+      const band = bandOf(data[place - 1]);
+      trace.x.forEach((x, i) => {
+        const y = trace.y[i];
+        if (x === null || y === null) return;
+        const own = trace.error_x ? ends(trace.error_x, i, x) : ends(trace.error_y, i, y);
+        const [low, high] = band.get(x) ?? own;
+        rows.push([plain(trace.name), named(xaxis, x), named(yaxis, y), low, high]);
+      });
+    });
     return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
   };
   plots.forEach((plot) => {
