@@ -12,7 +12,7 @@ from tests.cli.test_show import stored
 
 from nephoscope import command_line
 from nephoscope.core.model import RunResult
-from nephoscope.report import card, summary
+from nephoscope.report import card, report_files, summary
 from report import made
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,7 +28,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_the_card_has_the_headline_results_of_the_summary(result: RunResult) -> None:
-    shown = texts(card.render(result))
+    shown = texts(card.render(result, report_files.title(result)))
     tiles = summary.headline_tiles(result, summary.MAX_TILES)
     assert len(tiles) >= 5
     for tile in tiles:
@@ -42,7 +42,8 @@ def test_the_card_has_the_headline_results_of_the_summary(result: RunResult) -> 
 def test_hostile_names_neither_break_the_card_nor_leave_it(result: RunResult) -> None:
     hostile = '<script>alert(1)</script> & "q" \'\x1b[31m\u202e' + "W" * 400
     run = replace(result.run, host=hostile, id=hostile, plan=hostile)
-    svg = card.render(replace(result, run=run))
+    whole = replace(result, run=run)
+    svg = card.render(whole, report_files.title(whole))
     tags = {node.tag.removeprefix(SVG) for node in ET.fromstring(svg).iter()}
     assert tags == {"svg", "title", "rect", "path", "text"}
     assert not re.search(r"href|url\(|\x1b", svg)

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from nephoscope.core.model import RunResult
-from nephoscope.report import report_files, summary, wording
+from nephoscope.report import summary, wording
 from nephoscope.report.blocks import Tile
 from nephoscope.report.markup import escape
 from nephoscope.report.sections import findings
@@ -27,12 +27,12 @@ MAX_LINES = 3
 """Lines of a sentence; the rest is in the report."""
 
 
-def render(result: RunResult) -> str:
-    """Returns the picture as SVG text."""
+def render(result: RunResult, title: str) -> str:
+    """Returns the picture as SVG text. title: that of the report."""
     canvas = _Canvas()
     canvas.text("NEPHOSCOPE", 17, colour=_ACCENT, weight=650)
     canvas.y += 14
-    canvas.text(_clipped(report_files.title(result), 38, WIDTH - 2 * _MARGIN), 38, weight=650)
+    canvas.text(_clipped(title, 38, WIDTH - 2 * _MARGIN), 38, weight=650)
     canvas.y += 6
     for sentence in summary.described(result, 1):
         canvas.paragraph(sentence, 21, _GREY)
@@ -44,7 +44,7 @@ def render(result: RunResult) -> str:
         canvas.rows(tiles)
     canvas.y += 26
     canvas.paragraph(_origin(result), 18, _GREY)
-    return canvas.document(f"{report_files.title(result)}: headline results")
+    return canvas.document(f"{title}: headline results")
 
 
 def _verdict(result: RunResult) -> list[str]:

@@ -48,7 +48,7 @@ def write_to(result: RunResult, path: Path) -> None:
 
     step = "Name another file."
     if path.suffix == ".svg":
-        files.write_text(path, card.render(result), step)
+        files.write_text(path, card.render(result, title(result)), step)
         return
     files.write([path], title(result), subtitle(result), build_all(result), document(result), step)
 

@@ -14,8 +14,8 @@ from nephoscope.core import documents
 from nephoscope.core.documents import schema_of
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample, Setting
+from nephoscope.features.comparison.page import section
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons
-from nephoscope.features.comparison.several_section import section
 from nephoscope.features.comparison.stored import of_stored_runs
 from nephoscope.report import terminal_output
 from nephoscope.store import Store

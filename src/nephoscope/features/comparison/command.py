@@ -118,7 +118,7 @@ def compare(args: _CompareArguments) -> int:
         wanted = f" named {', '.join(sorted(args.metrics))}" if args.metrics else ""
         reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
         raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
-    from nephoscope.features.comparison.section import section
+    from nephoscope.features.comparison.page import section
 
     page = section(comparisons, rules, args.better if is_file[0] else "", every=args.every)
     present(comparisons, page, as_json=args.as_json, to=args.to, source="nephoscope compare")

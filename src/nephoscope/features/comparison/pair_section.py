@@ -24,17 +24,13 @@ MAX_DIFFERENCES = 8
 _WORDS = {"inconclusive": "undecided", "different but negligible": "negligible"}
 
 
-def section(
+def of_two(
     comparisons: Comparisons, rules: ComparisonRules, direction: str, *, every: bool
 ) -> Section:
     """Returns the section, whose title is the outcome.
 
     direction: which plain numbers are better, or ''. every: with all results and statistics open.
     """
-    if len(comparisons.sides) > 1:
-        from nephoscope.features.comparison import several_section
-
-        return several_section.section(comparisons, rules, direction, every=every)
     lines = comparisons.comparisons
     main = [line for line in lines if line.is_headline]
     further = [line for line in lines if not line.is_headline]

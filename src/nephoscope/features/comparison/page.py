@@ -1,4 +1,4 @@
-"""Builds the section of a comparison of several sides with one base."""
+"""Builds the section of a comparison: of two sides, or of several with one base."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, factors_key
 from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.headlines import of_word
-from nephoscope.features.comparison.result import ComparisonRules, Comparisons
-from nephoscope.features.comparison.section import (
+from nephoscope.features.comparison.pair_section import (
     MAX_DIFFERENCES,
     change_cell,
     dot_plot,
     how_to_read,
     notes_of,
+    of_two,
     side_text,
     sizes_cell,
     statistics_table,
     word_cell,
 )
+from nephoscope.features.comparison.result import ComparisonRules, Comparisons
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table
 from nephoscope.report.columns import fact_table, number, table, text
@@ -49,6 +50,17 @@ class _Fact:
 
 
 def section(
+    comparisons: Comparisons, rules: ComparisonRules, direction: str, *, every: bool
+) -> Section:
+    """Returns the section of a comparison of two sides, or of several with a base.
+
+    direction: which plain numbers are better, or ''. every: with all results and statistics open.
+    """
+    build = _of_several if len(comparisons.sides) > 1 else of_two
+    return build(comparisons, rules, direction, every=every)
+
+
+def _of_several(
     comparisons: Comparisons, rules: ComparisonRules, direction: str, *, every: bool
 ) -> Section:
     """Returns the section: for each result the base and every other side.
