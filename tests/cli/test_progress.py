@@ -37,10 +37,10 @@ def test_a_log_gets_a_line_every_ten_seconds_with_the_time_left(capsys) -> None:
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines() == [
-        "about 29 s left; round 2, disk.io (queue depth 32): 7 trials, "
-        "1 of 5 settings precise enough",
-        "about 18 s left; round 2, disk.io (queue depth 32): 7 trials, "
-        "1 of 5 settings precise enough",
+        "round 2, disk.io (queue depth 32) · 7 trials, 1 of 5 settings precise enough · "
+        "about 29 s left",
+        "round 2, disk.io (queue depth 32) · 7 trials, 1 of 5 settings precise enough · "
+        "about 18 s left",
     ]
 
 
@@ -49,7 +49,7 @@ def test_without_a_budget_no_time_is_promised(capsys) -> None:  # type: ignore[n
     with ProgressDisplay(io.StringIO(), now=lambda: next(times)) as progress:
         progress.trial_started(TrialKey(0, 0, "local"), SETTING, status(11.0, None))
     assert capsys.readouterr().err == (
-        "warm-up, disk.io (queue depth 32): 7 trials, 1 of 5 settings precise enough\n"
+        "warm-up, disk.io (queue depth 32) · 7 trials, 1 of 5 settings precise enough\n"
     )
 
 
@@ -105,8 +105,8 @@ def test_several_targets_at_once_are_told_side_by_side(capsys) -> None:  # type:
         progress.trial_started(TrialKey(1, 0, "a"), SETTING, status(0.0, None))
         progress.trial_started(TrialKey(1, 0, "b"), SETTING, status(0.0, None))
     assert capsys.readouterr().err.splitlines() == [
-        "round 1, disk.io (queue depth 32): 7 trials, 1 of 5 settings precise enough",
-        "round 1, a: disk.io (queue depth 32); b: disk.io (queue depth 32): "
+        "round 1, disk.io (queue depth 32) · 7 trials, 1 of 5 settings precise enough",
+        "round 1, a: disk.io (queue depth 32); b: disk.io (queue depth 32) · "
         "7 trials, 1 of 5 settings precise enough",
     ]
 

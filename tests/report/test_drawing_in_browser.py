@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,49 @@ def opened(browser: Any, page: Path) -> Any:
     view.on("pageerror", lambda error: view.complaints.append(str(error)))
     view.goto(page.as_uri())
     view.wait_for_selector(".plot svg")
+    view.evaluate(
+        "document.querySelectorAll('details.whole').forEach(fold => { fold.open = true; })"
+    )
+    view.wait_for_function(
+        "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg'))"
+    )
     return view
+
+
+def test_a_folded_section_opens_by_its_link_and_draws_its_charts(view: Any) -> None:
+    page = view.context.browser.new_page(viewport={"width": 1000, "height": 800})
+    page.goto(view.url)
+    page.wait_for_selector(".plot svg")
+    ladder = page.locator("#cache-ladder")
+    assert ladder.locator(".plot svg").count() == 0, "it is folded"
+    folded = page.evaluate("document.documentElement.scrollHeight")
+    assert folded < view.evaluate("document.documentElement.scrollHeight") / 2
+    page.locator('nav a[href="#cache-ladder"]').click()
+    ladder.locator(".plot svg").first.wait_for()
+    assert ladder.locator(".plot").count() == ladder.locator(".plot svg").count()
+    page.close()
+
+
+def test_the_open_sections_are_copied_as_markdown(view: Any) -> None:
+    view.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    view.locator("#copy").click()
+    view.get_by_role("button", name="Copied").wait_for()
+    text = view.evaluate("navigator.clipboard.readText()")
+    assert text.startswith("# Benchmark report")
+    assert "## Findings" in text
+    assert "## Method" not in text, "it is folded"
+
+
+def test_the_numbers_of_a_chart_are_saved_as_csv(view: Any) -> None:
+    figure = view.locator("#cache-ladder figure").first
+    with view.expect_download() as download:
+        figure.get_by_role("button", name="Save as CSV").click()
+    rows = list(csv.reader(Path(download.value.path()).read_text().splitlines()))
+    assert rows[0] == ["series", "working-set size in bytes", rows[0][2], "low", "high"]
+    assert rows[0][2].endswith("in bytes_per_s")
+    values = [list(map(float, row[1:])) for row in rows[1:] if row[3] and row[4]]
+    assert len(values) >= 10
+    assert all(low < value < high for _, value, low, high in values)
 
 
 def curve(view: Any) -> tuple[Any, dict[str, float]]:
@@ -60,7 +103,7 @@ def test_the_pointer_shows_the_nearest_point(view: Any) -> None:
     for step in range(40):
         view.mouse.move(frame["x"] + 90 + 21 * step, frame["y"] + frame["height"] / 2)
         shown.add(plot.locator(".tip").text_content())
-    assert any(text.startswith("CPU time available, round 5: ") for text in shown)
+    assert any(text.startswith("Random read IOPS, round 10: ") for text in shown), shown
     view.mouse.move(1, 1)
     assert plot.locator(".tip").text_content() == ""
 

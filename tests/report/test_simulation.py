@@ -31,10 +31,13 @@ def everything() -> RunResult:
 
 
 def charts_of(result: RunResult) -> dict[str, Chart]:
+    """The charts that sections draw, also those of so few points that a page has a table."""
+    entries = sections.sections_of(result)
+    build = sections.builders(entries)
     return {
         block.id: block
-        for section in sections.build_all(result)
-        for block in section.blocks
+        for section in (build[entry.name](result) for entry in entries)
+        for block in (section.blocks if section is not None else ())
         if isinstance(block, Chart)
     }
 

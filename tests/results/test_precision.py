@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.core.model import Estimate, MetricResult, Precision
-from nephoscope.results.precision import precision, precision_sentence
+from nephoscope.results.precision import precision
 from stats.judging import line
 
 
@@ -27,7 +27,6 @@ def test_headline_metrics_are_counted_by_width() -> None:
     halves = (0.0, 1.0, 2.0, 2.1, 5.0, 9.0, 30.0, None)
     found = precision([*map(metric, halves), metric(1.0, headline=False)])
     assert found == Precision(8, 3, 5, 6)
-    assert precision_sentence(found) == "38 % within ±2 %, 62 % within ±5 %, 75 % within ±10 %"
 
 
 def test_a_value_of_zero_is_precise_only_without_variation() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 from tests.features.history.drawn import DAY_S, START_S, append_run, machine
+from tests.features.load.test_charts import answers, plan_of
 from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
@@ -68,6 +69,8 @@ class Watched:
 class Site:
     """A server with runs. quiet, changed: two runs that can be compared; isolation: a third.
 
+    fleet: a run of several targets, of which one is slow; rates: one that varies the offered rate.
+
     step: first run behind a change of the target web; old: a run of it under another name.
     """
 
@@ -78,6 +81,8 @@ class Site:
     isolation: str
     step: str
     old: str
+    fleet: str
+    rates: str
 
 
 def sampler_of(level: float) -> Any:
@@ -85,6 +90,20 @@ def sampler_of(level: float) -> Any:
         return [Sample("null_ns", level * (100.0 + (7 * number) % 5))]
 
     return sampler
+
+
+FLEET_PLAN = """version: 1
+name: servers
+benchmarks: [{benchmark: cpu.hash, params: {threads: 1}}]
+targets: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}, {name: f}, {name: slow}]
+repeat: {min: 12, max: 12}
+"""
+
+
+def fleet_sample(setting: Setting, number: int, target: str) -> Sequence[Sample]:
+    level = 5e8 if target == "slow" else 1e9
+    noise = 1 + (7 * number + ord(target[0])) % 5 / 1000
+    return [Sample("hash_bytes_per_s", level * noise)]
 
 
 def append_history(store: Path) -> tuple[str, str]:
@@ -148,7 +167,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     quiet = make_run(store, NULL_PLAN, sampler_of(1.0), invalid=(4,))
     make_run(store, TWO_TARGETS, sampler_of(1.0))
     changed = make_run(store, NULL_PLAN, sampler_of(3.0))
-    for run in (isolation, quiet, changed):
+    fleet = make_run(store, FLEET_PLAN, fleet_sample, rounds=12)
+    rates = make_run(store, plan_of((100, 200, 300, 400)), answers, rounds=6)
+    for run in (isolation, quiet, changed, fleet, rates):
         fingerprint = {"identity": {"machine_id_hash": "abc"}, "cpu": {"model": "A CPU"}}
         names = [target["name"] for target in run.manifest.targets]
         run.update(fingerprints=dict.fromkeys(names, fingerprint))
@@ -157,7 +178,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     targets = [{**target, "name": HOSTILE} for target in hostile.manifest.targets]
     hostile.update(targets=targets, labels={"rack": HOSTILE}, plan_name=HOSTILE)
     with running(store, f"--data={data}", log=folder / "log") as server:
-        yield Site(server, store, quiet.id, changed.id, isolation.id, step, old)
+        yield Site(server, store, quiet.id, changed.id, isolation.id, step, old, fleet.id, rates.id)
 
 
 def watched(browser: Any, url: str, width: int = 1280, colours: str = "light") -> Iterator[Watched]:
@@ -205,6 +226,9 @@ def addresses(site: Site) -> dict[str, str]:
         "history": f"#/history?{line}web&forecast=1",
         "short history": f"#/history?{line}local",
         "compare": f"#/compare?a={site.quiet}&b={site.changed}",
+        "several": f"#/compare?a={site.quiet}&b={site.changed}&b={site.step}",
+        "capacity": f"#/capacity?run={site.rates}",
+        "fleet": f"#/fleet?run={site.fleet}",
         "isolation": f"#/isolation?run={site.isolation}",
         "sla": "#/sla?contract=compute-engine-single&events=events.csv",
         "census": "#/census",
@@ -286,6 +310,30 @@ def test_two_runs_are_compared(view: Watched, site: Site) -> None:
     assert "3.0" in row
     conclusion = view.page.locator("main p.lead").inner_text()
     assert "is worse than" in conclusion
+
+
+def test_several_runs_are_compared_with_one(view: Watched, site: Site) -> None:
+    view.open(f"#/compare?a={site.quiet}&b={site.changed}")
+    view.page.get_by_role("button", name="Add a side").click()
+    view.page.locator("select[name=b]").nth(1).select_option(site.step)
+    view.page.get_by_role("button", name="Compare", exact=True).click()
+    expect(view.page.locator("main p.lead")).to_have_count(2, timeout=PATIENCE_MS)
+    assert view.page.url.endswith(f"&b={site.changed}&b={site.step}&margin=0.03"), "a deep link"
+    assert " is worse than " in view.page.locator("main p.lead").first.inner_text()
+    region = view.page.get_by_role("region", name="Comparison")
+    assert region.locator("tbody tr").count() == 2
+    assert region.locator("tbody th").count() == 1, "the result stands once"
+
+
+def test_fleet_and_capacity_show_what_was_measured(view: Watched, site: Site) -> None:
+    view.open(addresses(site)["fleet"])
+    assert "1 of 7 targets differs from the others." in view.text()
+    assert view.page.locator(".card h2").all_inner_texts() == ["slow"]
+    view.open(addresses(site)["capacity"])
+    view.page.locator(".plot canvas").wait_for()
+    rows = view.page.get_by_role("region").locator("tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == ["100", "200", "300", "400"]
+    assert "n/a" not in view.text()
 
 
 def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site: Site) -> None:

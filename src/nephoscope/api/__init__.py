@@ -110,7 +110,7 @@ class RunStore:
     ) -> Comparison:
         """Compares two runs, or two targets of one run, as `nephoscope compare A B` does.
 
-        a, b: RUN or RUN:TARGET; `a` alone compares the two targets of that run. margin: largest
+        a, b: RUN or RUN:TARGET; `a` alone compares its targets with the first one. margin: largest
         relative difference that counts as equivalent. metrics: names to compare; all if empty.
         """
         known_confidence(confidence)

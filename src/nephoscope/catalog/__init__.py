@@ -391,7 +391,7 @@ def host_boot() -> BenchmarkSpec:
         type="choice",
         unit="none",
         default="boot",
-        doc="boot: the same host once more. instance: made anew, with fresh disks. "
+        doc="boot: the same host once more. instance: recreated, with fresh disks. "
         "launch: the launch of a rented machine by this run, once.",
         choices=("boot", "instance", "launch"),
     )
@@ -409,7 +409,7 @@ def host_boot() -> BenchmarkSpec:
     )
     return BenchmarkSpec(
         id=HOST_BOOT,
-        summary="Boots a lab host, or rents a machine anew, and times the segments",
+        summary="Boots a lab host, or rents a machine again, and times the segments",
         params=(level,),
         metrics=metrics,
         overhead="the host is gone while it boots; nothing else may use it",
@@ -444,8 +444,8 @@ _HOST_BOOT_PAGE = """\
 # What it measures
 How long a host takes from the request to the first answer, in segments. The runner executes it, and
 no program on the host: only hosts of the plan's own lab can be booted from here, and rented
-machines can be made anew (`level: instance`). With `level: launch` the launch of a rented machine
-by the run is its one boot, and nothing is made anew. A nested design (`design.nest`) stores each of
+machines can be recreated (`level: instance`). With `level: launch` the launch of a rented machine
+by the run is its one boot, and nothing is recreated. A nested design (`design.nest`) stores each of
 its boots as a trial of this benchmark.
 
 # How
@@ -453,7 +453,7 @@ The marks are lines on the guest's serial console, stamped when they arrive: the
 kernel, the first line of init. The last mark is the first answered connection. Bare hosts and
 containers have no kernel of their own, so that some or all segments are missing, and are not zero.
 
-A rented machine is removed and rented anew. Its first answer is the first login, after which the
+A rented machine is removed and rented again. Its first answer is the first login, after which the
 probe is there; until then it is tried once a second, and so is the list that shows it running. Its
 kernel started as long before as the guest's own uptime says; its init, where `systemd-analyze`
 tells the time of the kernel. A guest whose kernel is older than the request is a container.

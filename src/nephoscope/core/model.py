@@ -453,6 +453,11 @@ class Finding:
     evidence: tuple[str, ...]
     next_step: str = ""
 
+    @property
+    def is_grave(self) -> bool:
+        """Returns whether it is more than information."""
+        return self.severity is not Severity.INFO
+
 
 def gravest_first(findings: Iterable[Finding]) -> list[Finding]:
     """Returns findings by severity; those of one severity keep their order."""

@@ -29,8 +29,26 @@ _ACRONYMS = {
     "vcpu": "virtual CPU",
     "usd": "USD",
 }
+# Metrics whose names are short forms that no reader knows.
+_WORDS = {
+    "look_cost_ns": "cost of a clock read",
+    "look_floor_ns": "shortest gap that is detected",
+    "look_min_ns": "fastest clock read",
+    "asking_ratio": "share of time spent on finding causes",
+    "obtained_cpus": "CPU time obtained",
+    "obtained_cycles_cpus": "CPU time obtained over whole cycles",
+    "cpu_share_cycles_ratio": "CPU share over whole cycles",
+    "thread_cpu_ratio": "CPU share as the kernel counts it",
+    "psi_cpu_some_ratio": "CPU pressure",
+}
 # p999 and p99_9 are p99.9.
 _RANK = re.compile(r"_p(?!100$)(\d\d?_|\d\d)(\d+)$")
+# Operations as fio names them, which shorten a word.
+_OPERATIONS = {
+    "randread": "random read",
+    "randwrite": "random write",
+    "randrw": "random read and write",
+}
 # Factors of a neighbour's load; at the baseline there is none.
 _LOAD = frozenset({"intensity", "neighbours", "resource"})
 
@@ -64,6 +82,8 @@ def level_name(level: Any) -> str:
 
 def metric_name(metric: str) -> str:
     """A metric's name as words, without its unit: 'latency_p99_ns' is 'latency p99'."""
+    if metric in _WORDS:
+        return _WORDS[metric]
     stem, kind = metric, ""
     for ending, word in _UNIT_ENDINGS.items():
         if stem.endswith(ending) and stem != ending[1:]:
@@ -98,6 +118,8 @@ def level_text(name: str, level: Any) -> str:
         return clean(level_name(level))
     if name in ("threads", "streams") and isinstance(level, int) and not isinstance(level, bool):
         return plural(level, name[:-1])
+    if name == "operation" and level in _OPERATIONS:
+        return _OPERATIONS[level]
     if name == "pages":
         return f"{clean(level)} pages"
     if isinstance(level, bool):

@@ -173,11 +173,15 @@ Block = Heading | Sentence | Items | Tiles | Table | Chart
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report. id: its anchor; blocks: its content, in order."""
+    """A part of the report. id: its anchor; blocks: its content, in order.
+
+    folded: below its title, which opens it on the page.
+    """
 
     id: str
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+    folded: bool = False
 
 
 def items(

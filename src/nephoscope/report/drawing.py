@@ -40,7 +40,7 @@ _LAYOUT = {
 _LAYOUT |= {"hovermode", "hoverlabel", "showlegend", "legend", "dragmode", "barmode"}
 _LAYOUT |= {"shapes", "annotations"}
 _AXIS = {"type", "title", "range", "tickmode", "tickvals", "ticktext", "automargin", "zeroline"}
-_AXIS |= {"showline", "showgrid", "ticks", "fixedrange"}
+_AXIS |= {"showline", "showgrid", "ticks", "fixedrange", "unit"}
 _SHAPE = {"type", "x0", "x1", "y0", "y1", "xref", "yref", "layer", "line", "fillcolor"}
 _NOTE = {"x", "y", "yref", "yanchor", "text", "showarrow", "font"}
 

@@ -130,7 +130,8 @@ def axis_of(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     """An axis that holds the values, with ticks that carry the unit."""
     finite = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
     title = {"text": text(axis.title), "font": {"size": 13}, "standoff": 12}
-    out: dict[str, Any] = {"title": title, "automargin": True}
+    # The unit is for whoever saves the numbers; neither script that draws reads it.
+    out: dict[str, Any] = {"title": title, "automargin": True, "unit": axis.unit}
     if axis.log:
         out["type"] = "log"
         if finite:
@@ -330,8 +331,10 @@ def ends_of(estimates: Sequence[Estimate]) -> list[float]:
     ]
 
 
-def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
-    """One dot with its interval for each named estimate."""
+def dots(
+    rows: Sequence[tuple[str, Estimate]], x: Axis, *, reach: Sequence[float] = ()
+) -> dict[str, Any]:
+    """One dot with its interval for each named estimate. reach: further values of the axis."""
     colour, _, symbol = palette.style(0)
     names, estimates = [name for name, _ in rows], [estimate for _, estimate in rows]
     drawn = trace(
@@ -343,7 +346,7 @@ def dots(rows: Sequence[tuple[str, Estimate]], x: Axis) -> dict[str, Any]:
         error_x=interval_bars(estimates) | {"color": colour},
     )
     y_axis = named_ticks(names, range=[len(names) - 0.5, -0.5])
-    out = layout(axis_of(x, ends_of(estimates)), y_axis, height=90 + 34 * len(names))
+    out = layout(axis_of(x, [*ends_of(estimates), *reach]), y_axis, height=90 + 34 * len(names))
     out["showlegend"] = False
     return {"data": [drawn], "layout": out}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def write(
     Raises StoreError with this next step where they cannot be written.
     """
     folder = paths[0].parent
-    try:
+    with _refusals(folder, next_step):
         folder.mkdir(parents=True, exist_ok=True)
         sums = paths[0].with_suffix(".sha256")
         sums.unlink(missing_ok=True)  # after a kill among the files, none is better than old ones
@@ -43,6 +44,22 @@ def write(
             _replace(path, text)
         digests = [(hashlib.sha256(path.read_bytes()).hexdigest(), path.name) for path in paths]
         _replace(sums, "".join(f"{digest}  {name}\n" for digest, name in digests))
+
+
+def write_text(path: Path, text: str, next_step: str) -> None:
+    """Writes a file that is no report, whole or not at all, and makes its folder if need be.
+
+    Raises StoreError with this next step where it cannot be written.
+    """
+    with _refusals(path.parent, next_step):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, text)
+
+
+@contextmanager
+def _refusals(folder: Path, next_step: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise StoreError(
             f"Cannot write the report to '{folder}': {error.strerror or error}.", next_step

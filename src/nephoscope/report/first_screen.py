@@ -13,7 +13,12 @@ from nephoscope.store import Store
 
 MAX_LINES = 27
 
-_SIZES = ((5, 8, 3), (4, 8, 3), (3, 8, 3), (2, 8, 3), (1, 8, 2), (1, 6, 1), (1, 4, 1), (1, 3, 1))
+_ALL = summary.MAX_TILES
+_SIZES = (
+    *((count, _ALL, 3) for count in (5, 4, 3, 2)),
+    (1, _ALL, 2),
+    *((1, figures, 1) for figures in (6, 4, 3)),
+)
 """Findings, headline results, and sentences of the answer and on machines that are shown: the first
 that fit are taken."""
 

@@ -18,30 +18,47 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from nephoscope.report import drawing, markup
+from nephoscope.report import drawing, markdown_output, markup
 from nephoscope.report.blocks import Chart, Section
 
 PLOTLY = "plotly-cartesian-4.1.1.min.js.gz"
 """The drawing library (static/README.md)."""
 
+_CONTROLS = "controls.js"
 _OWN = ("marks.js", "charts.js", "page.js")
 _LIBRARY = ("plotly.js", "page.js")
-"""Scripts of a page whose figures `drawing.draws`, and of one that carries the library."""
+"""Scripts of every page, of one whose figures `drawing.draws`, and of one with the library."""
+MAX_COPIED_CHARACTERS = 60_000
+"""Of a page's text for the clipboard; GitHub takes 65,536 in a comment."""
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """The whole report. Charts are drawn by a script; their tables stand without it."""
     charts = [block for part in sections for block in part.blocks if isinstance(block, Chart)]
-    policy, scripts = _policy([]), None
+    figures, packed, names = "", "", [_CONTROLS]
+    hashes: list[str] = []
     if charts:
         own = all(drawing.draws(chart.figure) for chart in charts)
         packed, hashes = ("", []) if own else _library()
-        script = "".join(map(_script, _OWN if own else _LIBRARY))
+        names += _OWN if own else _LIBRARY
         figures = safe_json({chart.id: chart.figure for chart in charts})
-        scripts = markup.Scripts(figures, packed, script)
-        policy = _policy([_hash(script.encode()), *hashes])
+    script = "".join(map(_script, names))
+    scripts = markup.Scripts(safe_json(_copied(title, subtitle, sections)), figures, packed, script)
+    policy = _policy([_hash(script.encode()), *hashes])
     style = _asset("page.css")
     return markup.page(title, subtitle, sections, policy=policy, style=style, scripts=scripts)
+
+
+def _copied(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """Returns the open sections as Markdown, as many of the first ones as a comment holds."""
+    open_sections = [section for section in sections if not section.folded]
+    heading, *parts = markdown_output.parts_of(title, open_sections)
+    texts = [f"{heading}\n\n{markdown_output.escape(subtitle)}"]
+    for part in parts:
+        if len(texts) > 1 and sum(map(len, texts)) + len(part) > MAX_COPIED_CHARACTERS:
+            break
+        texts.append(part)
+    return "\n\n".join(texts) + "\n"
 
 
 def safe_json(value: Any) -> str:

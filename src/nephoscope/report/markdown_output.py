@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from nephoscope.report import sparklines
 from nephoscope.report.blocks import (
@@ -34,12 +34,16 @@ def escape(text: str) -> str:
 
 def render(title: str, sections: Sequence[Section]) -> str:
     """The whole report."""
-    parts = [f"# {escape(title)}"]
+    return "\n\n".join(parts_of(title, sections)) + "\n"
+
+
+def parts_of(title: str, sections: Sequence[Section]) -> Iterator[str]:
+    """Yields the title, and each section as one text."""
+    yield f"# {escape(title)}"
     for section in sections:
-        if section.title != title:
-            parts.append(f"## {escape(section.title)}")
-        parts.extend(part for block in section.blocks if (part := _block(block)))
-    return "\n\n".join(parts) + "\n"
+        heading = [f"## {escape(section.title)}"] if section.title != title else []
+        blocks = (part for block in section.blocks if (part := _block(block)))
+        yield "\n\n".join((*heading, *blocks))
 
 
 def _block(block: Block) -> str:
@@ -61,7 +65,7 @@ def _block(block: Block) -> str:
             )
         case Table():
             table = _table(block)
-            return _folded(block.caption or "More", table) if block.collapsed else table
+            return _folded(block.caption or "More", table) if block.collapsed and table else table
         case Chart():
             return _chart(block)
 

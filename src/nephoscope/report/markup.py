@@ -6,6 +6,7 @@ benchmark.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,10 @@ SHORT_ROWS = 16
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
 
+_CODE = re.compile(r"`([^`]+)`")
+
+_COPY = '<button type="button" id="copy" aria-live="polite" hidden>Copy as Markdown</button>\n'
+
 _NOTES = (
     '<p class="note" id="outdated" hidden>Charts need a browser of 2023 or later. The table behind '
     "each chart holds the same data.</p>\n"
@@ -41,8 +46,13 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """What a page executes: figures as JSON, the packed library or '', the script that draws."""
+    """What a page executes: the script, and its data.
 
+    markdown: text for the clipboard, as JSON. figures: as JSON, '' without a chart. library: packed
+    or ''.
+    """
+
+    markdown: str
     figures: str
     library: str
     drawing: str
@@ -53,6 +63,11 @@ def escape(text: object) -> str:
     return str(text).translate(_ENTITIES)
 
 
+def prose(text: str) -> str:
+    """Returns a sentence, in which commands stand between grave accents."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
 def page(
     title: str,
     subtitle: str,
@@ -60,7 +75,7 @@ def page(
     *,
     policy: str,
     style: str,
-    scripts: Scripts | None,
+    scripts: Scripts,
 ) -> str:
     """Returns the page. policy: its content security policy; style and scripts: not escaped."""
     return "".join(
@@ -72,12 +87,12 @@ def page(
             '<meta name="generator" content="nephoscope">\n'
             f"<title>{escape(title)}</title>\n<style>\n{style}\n</style>\n</head>\n<body>\n"
             f'<header>\n<p class="brand">Nephoscope</p>\n<h1>{escape(title)}</h1>\n'
-            f'<p class="subtitle">{escape(subtitle)}</p>\n</header>\n',
+            f'<p class="subtitle">{escape(subtitle)}</p>\n{_COPY}</header>\n',
             _contents(sections) if len(sections) > 1 else "",
-            f"<main>\n{_NOTES}",
+            f"<main>\n{_NOTES if scripts.figures else ''}",
             *(text for section in sections for text in _section(section, title)),
             "</main>\n",
-            _scripts(scripts) if scripts else "",
+            _scripts(scripts),
             "</body>\n</html>",
         )
     )
@@ -93,34 +108,45 @@ def _contents(sections: Sequence[Section]) -> str:
 
 def _scripts(scripts: Scripts) -> str:
     library = f'<script type="application/gzip" id="library">{scripts.library}</script>\n'
+    figures = f'<script type="application/json" id="figures">{scripts.figures}</script>\n'
     return (
-        f'<script type="application/json" id="figures">{scripts.figures}</script>\n'
+        f'<script type="application/json" id="markdown">{scripts.markdown}</script>\n'
+        f"{figures if scripts.figures else ''}"
         f"{library if scripts.library else ''}"
         f"<script>{scripts.drawing}</script>\n"
     )
 
 
 def _section(section: Section, page_title: str) -> Iterator[str]:
-    title = f"<h2>{escape(section.title)}</h2>" if section.title != page_title else ""
-    yield f'<section id="{escape(section.id)}">\n{title}\n'
-    yield from map(_block, section.blocks)
-    yield "</section>\n"
+    is_titled = section.title != page_title
+    title = f"<h2>{escape(section.title)}</h2>" if is_titled else ""
+    tag = "h3" if is_titled else 'h2 class="sub"'
+    yield f'<section id="{escape(section.id)}">\n'
+    yield f'<details class="whole"><summary>{title}</summary>\n' if section.folded else f"{title}\n"
+    for number, block in enumerate(section.blocks, 1):
+        yield _block(block, f"{section.title}, {number}", tag)
+    yield "</details>\n</section>\n" if section.folded else "</section>\n"
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, name: str, tag: str) -> str:
+    """Returns a block. name: of a table's region, which no other one has; tag: of headings."""
     match block:
         case Heading():
-            return f"<h3>{escape(block.text)}</h3>\n"
+            return _heading(tag, escape(block.text))
         case Sentence():
-            return f"<p{_class('lead', block.lead)}>{escape(block.text)}</p>\n"
+            return f"<p{_class('lead', block.lead)}>{prose(block.text)}</p>\n"
         case Tiles():
             return _tiles(block)
         case Items():
             return _items(block)
         case Table():
-            return _table(block)
+            return _table(block, name)
         case Chart():
-            return _chart(block)
+            return _chart(block, name, tag)
+
+
+def _heading(tag: str, title: str) -> str:
+    return f"<{tag}>{title}</{tag[:2]}>\n"
 
 
 def _class(name: str, applies: object) -> str:
@@ -153,10 +179,10 @@ def _items(block: Items) -> str:
 
 def _item(item: Item) -> str:
     tag = f'<span class="tag">{escape(item.tone)}</span>' if item.tone else ""
-    after = f'<p class="next"><b>Next step.</b> {escape(item.next_step)}</p>'
+    after = f'<p class="next"><b>Next step.</b> {prose(item.next_step)}</p>'
     return (
         f"<li{_class(f'tone {escape(item.tone)}', item.tone)}>\n"
-        f'{tag}<p class="claim">{escape(item.text)}</p>\n'
+        f'{tag}<p class="claim">{prose(item.text)}</p>\n'
         f"{after if item.next_step else ''}{_evidence(item.details)}</li>\n"
     )
 
@@ -164,51 +190,50 @@ def _item(item: Item) -> str:
 def _evidence(details: Sequence[str]) -> str:
     if not details:
         return ""
-    lines = "".join(f"<li>{escape(detail)}</li>" for detail in details)
+    lines = "".join(f"<li>{prose(detail)}</li>" for detail in details)
     listing = f'<ul class="evidence">{lines}</ul>\n'
-    if len(details) <= 2:
-        return listing + "\n"
-    summary = f'<summary>Evidence <span class="quiet">({len(details)} lines)</span></summary>'
-    return f'<details class="short">{summary}{listing}</details>\n'
+    return f'<details class="short"><summary>Evidence</summary>{listing}</details>\n'
 
 
-def _table(block: Table) -> str:
+def _table(block: Table, name: str) -> str:
     if not block.rows:
         return ""
     if block.collapsed:
-        return _folded(block.caption or "More", block) + "\n"
+        return _folded(block.caption or "More", block, name) + "\n"
     caption = f'<p class="caption">{escape(block.caption)}</p>' if block.caption else ""
-    return f"{caption}{_cells(block)}\n"
+    return f"{caption}{_cells(block, name)}\n"
 
 
-def _chart(block: Chart) -> str:
+def _chart(block: Chart, name: str, tag: str) -> str:
     title, caption = escape(block.title), f"<figcaption>{escape(block.caption)}</figcaption>"
     height = escape(block.figure["layout"]["height"])
+    data = _folded("Data", block.table, name, block.repeats) if block.table.rows else ""
     return (
-        f"<figure>\n<h3>{title}</h3>\n{caption if block.caption else ''}"
+        f"<figure>\n{_heading(tag, title)}{caption if block.caption else ''}"
         f'<div class="plot" data-figure="{escape(block.id)}" role="img" aria-label="{title}; its '
         f'data are in the table below" style="min-height: {height}px"></div>\n'
-        f"{_folded('Data', block.table, block.repeats) if block.table.rows else ''}</figure>\n"
+        f"{data}</figure>\n"
     )
 
 
-def _folded(title: str, table: Table, repeats: bool = False) -> str:
+def _folded(title: str, table: Table, name: str, repeats: bool = False) -> str:
     rows = len(table.rows)
     size = f'<span class="quiet">({rows} row{"" if rows == 1 else "s"})</span>'
     return (
         f"<details{_class('short', rows <= SHORT_ROWS and not repeats)}>\n"
-        f"<summary>{escape(title)} {size}</summary>\n{_cells(table)}\n</details>\n"
+        f"<summary>{escape(title)} {size}</summary>\n{_cells(table, name)}\n</details>\n"
     )
 
 
-def _cells(table: Table) -> str:
+def _cells(table: Table, name: str) -> str:
     titled = any(column.title for column in table.columns)
     sized = any(column.width for column in table.columns)
     kind = _class("aligned", sized) if titled else _class("facts", True)
     return "".join(
         (
             f'<div class="scroll" tabindex="0" role="region" '
-            f'aria-label="{escape(table.caption or "Table")}">\n<table{kind}>\n',
+            f'aria-label="{escape(f"{name}: {table.caption}" if table.caption else name)}">\n'
+            f"<table{kind}>\n",
             f"<colgroup>{''.join(map(_width, table.columns))}</colgroup>\n" if sized else "",
             f"<thead><tr>\n{''.join(map(_head, table.columns))}</tr></thead>\n" if titled else "",
             "<tbody>\n",
@@ -231,6 +256,8 @@ def _row(columns: Sequence[Column[object]], row: Iterable[Cell]) -> Iterator[str
         title = f' data-title="{escape(column.title)}"' if column.title else ""
         if isinstance(cell, Strip):
             yield f"<td{title}>{_strip(cell) if cell.values else ''}</td>\n"
+        elif number == 0 and not str(cell):  # as in the row above
+            yield "<td></td>\n"
         elif number == 0:
             own = f' id="{escape(cell.id)}"' if isinstance(cell, Linked) and cell.id else ""
             yield f'<th scope="row"{own}>{_text(cell, wording.aligned)}</th>\n'

@@ -42,6 +42,17 @@ def write(result: RunResult, directory: Path) -> ReportPaths:
     return paths
 
 
+def write_to(result: RunResult, path: Path) -> None:
+    """Writes the report, or the card of an .svg file. Raises StoreError where it cannot."""
+    from nephoscope.report import card
+
+    step = "Name another file."
+    if path.suffix == ".svg":
+        files.write_text(path, card.render(result, title(result)), step)
+        return
+    files.write([path], title(result), subtitle(result), build_all(result), document(result), step)
+
+
 def terminal(result: RunResult, *, colour: bool, width: int, full: bool = True) -> str:
     """Returns the text for a terminal, in lines of at most `width` columns.
 

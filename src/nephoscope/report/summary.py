@@ -19,7 +19,8 @@ from nephoscope.results import feature
 from nephoscope.stats import facts
 
 NO_INTERVAL = "no interval"
-MAX_TILES = 5
+MAX_TILES = 8
+"""Headline results of a page and of the terminal."""
 MAX_MACHINES = 4
 MAX_ANSWERS = 4
 MAX_BUSY = 2
@@ -68,25 +69,36 @@ def opening(result: RunResult, machines: int, sentences: int, figures: int) -> l
     blocks: list[Block] = []
     if result.run.question and not selection.is_built_in(result):
         blocks.append(Sentence(f"Question: {wording.clean(result.run.question)}"))
-    answers = [
-        sentence
+    every = answers(result)
+    stated = every[:sentences]
+    if len(every) > sentences:
+        stated[-1] += f" {len(every) - sentences} more in the full report."
+    blocks += [Sentence(answer, lead=True) for answer in stated]
+    blocks += [Sentence(text, lead=not every) for text in described(result, machines)]
+    if not blocks:
+        blocks.append(Sentence("This run has no measurements yet.", lead=True))
+    blocks[:0] = [Sentence(text, lead=True) for text in _reservations(result)]
+    blocks += [Sentence(text, lead=True) for text in _busy_sentences(result)]
+    return [*blocks, *_headline(result, figures)]
+
+
+def answers(result: RunResult) -> list[str]:
+    """Returns the sentences that answer the question of the run."""
+    return [
+        wording.clean(sentence)
         for entry, _ in feature.contributing(result.parts)
         if entry.answer
         for sentence in feature.load(entry.answer)(result)
     ]
-    stated = answers[:sentences]
-    if len(answers) > sentences:
-        stated[-1] += f" {len(answers) - sentences} more in the full report."
-    blocks += [Sentence(wording.clean(answer), lead=True) for answer in stated]
-    described = [Sentence(text, lead=not answers) for text in _machine_sentences(result, machines)]
-    blocks += described
-    if not blocks:
-        blocks.append(Sentence("This run has no measurements yet.", lead=True))
-    blocks[:0] = [Sentence(text, lead=True) for text in wording.caveats(result.run)]
-    if reason := _failure(result):
-        blocks.insert(0, Sentence(reason, lead=True))
-    blocks += [Sentence(text, lead=True) for text in _busy_sentences(result)]
-    return [*blocks, *_headline(result, figures)]
+
+
+def caveats(result: RunResult) -> list[str]:
+    """Returns why there are none, only a part of them, or those of a busy machine."""
+    return [*_reservations(result), *_busy_sentences(result)]
+
+
+def _reservations(result: RunResult) -> list[str]:
+    return [text for text in (_failure(result), *wording.caveats(result.run)) if text]
 
 
 def _failure(result: RunResult) -> str:
@@ -131,7 +143,7 @@ def _headline(result: RunResult, figures: int) -> list[Block]:
     return blocks
 
 
-def _machine_sentences(result: RunResult, limit: int) -> list[str]:
+def described(result: RunResult, limit: int) -> list[str]:
     """Returns a sentence for each different machine; alike machines share one."""
     every = selection.target_names(result)
     simulated = [target for target in every if facts.is_simulated(result.fingerprints.get(target))]
@@ -321,7 +333,9 @@ def _tile(label: str, setting: str, metric: MetricResult) -> Tile:
         wording.value_text(estimate),
         wording.interval_text(estimate) if has_interval else NO_INTERVAL,
         str(estimate.n),
-        wording.consistency_text(metric.consistency),
+        f"CV {wording.consistency_text(metric.consistency)}"
+        if metric.consistency.robust_cv is not None
+        else "",
     )
 
 

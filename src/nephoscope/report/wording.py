@@ -98,9 +98,10 @@ def percent(ratio: float | None, digits: int = 2) -> str:
 
 
 def consistency_text(consistency: Consistency) -> str:
-    """Returns the coefficient of variation, '1.2 %'; '14 % ▲' where it is certainly above 10 %."""
+    """Returns the coefficient of variation, '1.2 %'; '14 % ▲' where it is certainly above 10 %; '–'
+    without one."""
     if consistency.robust_cv is None:
-        return clean(consistency.word) or "unknown"
+        return "–"
     is_erratic = consistency.certain and consistency.word == "erratic"
     return f"{percent(consistency.robust_cv)}{' ▲' if is_erratic else ''}"
 
@@ -209,5 +210,10 @@ def precision_text(reached: Precision) -> str:
     """Returns how many of the headline results are known to 10 % or better."""
     if not reached.metrics:
         return ""
-    every = plural(reached.metrics, "headline result")
-    return f"{reached.within_10_percent} of {every} are known to ±10 % or better."
+    if reached.metrics == 1:
+        known = "is known" if reached.within_10_percent else "is not known"
+        return f"The headline result {known} to ±10 % or better."
+    return (
+        f"{reached.within_10_percent} of {reached.metrics} headline results are known to ±10 % or "
+        "better."
+    )

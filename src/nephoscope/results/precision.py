@@ -15,19 +15,6 @@ def precision(metrics: Iterable[MetricResult]) -> Precision:
     return Precision(len(widths), *within)
 
 
-def precision_sentence(reached: Precision) -> str:
-    """Returns the distribution in words: '40 % within ±2 %, 71 % within ±5 %, …'."""
-    counts = {
-        2: reached.within_2_percent,
-        5: reached.within_5_percent,
-        10: reached.within_10_percent,
-    }
-    return ", ".join(
-        f"{100 * count / reached.metrics:.0f} % within ±{bound} %"
-        for bound, count in counts.items()
-    )
-
-
 def relative_half_width(estimate: Estimate) -> float | None:
     """Returns half the interval over the value; None without an interval or at a value of 0."""
     if estimate.low is not None and estimate.low == estimate.high:

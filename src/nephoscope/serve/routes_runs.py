@@ -143,16 +143,16 @@ async def events(
 async def compare(
     shared: Shared,
     a: Text,
-    b: Text = "",
+    b: Names = [],  # noqa: B006
     margin: Annotated[float, Query(gt=0, lt=1)] = 0.03,
     confidence: Annotated[float, Query(gt=0.5, lt=0.9999)] = 0.95,
     metric: Names = [],  # noqa: B006
 ) -> Response:
-    """Compares two runs, or two targets as RUN:TARGET; `a` alone compares its two targets."""
+    """Compares each `b` with `a`, runs or RUN:TARGET; `a` alone compares its targets."""
     store = shared.settings.store.path
     if not a:
         raise UsageError("compare: 'a' is empty.", "Name a run, and a second one as 'b'.")
-    names = [run_of(name, store) for name in (a, b) if name]
+    names = [run_of(name, store) for name in (a, *b) if name]
     runs = [await shared.run(name.partition(":")[0]) for name in names]
     version = None if any(run.process is not None for run in runs) else _versions(runs)
     arguments = {"names": names, "margin": margin, "confidence": confidence, "metrics": metric}

@@ -86,10 +86,10 @@ def test_a_last_level_cache_smaller_than_announced() -> None:
 def test_erratic_and_unconverged_headlines_are_named() -> None:
     wild = line("cpu.pi", "pi_digits_per_s", 1e5, "per_s", word="erratic", headline=True)
     found = judge(GOOD, (wild,))
-    assert "1 of 1 headline metrics are erratic" in found["erratic"].sentence
+    assert "1 of 1 headline results are erratic" in found["erratic"].sentence
     late = replace(wild, warnings=("Not converged: wide.",))
     told = judge(GOOD, (late, replace(wild, factors={"threads": 1})))["not_converged"]
-    assert told.sentence.startswith("1 of 2 headline metrics did not reach the requested precision")
+    assert told.sentence.startswith("1 of 2 headline results missed the requested precision")
     assert told.evidence == ("cpu.pi digits: 1 of 2 settings",)
 
 

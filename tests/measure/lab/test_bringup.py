@@ -555,7 +555,7 @@ def test_a_host_changes_its_platform_and_keeps_its_address() -> None:
 @tools.needs("ip", "tc")
 @pytest.mark.slow
 @tools.needs("linux.uml", "mmdebstrap")
-def test_a_guest_keeps_its_network_when_its_link_is_made_anew() -> None:
+def test_a_guest_keeps_its_network_when_its_link_is_recreated() -> None:
     lacking = PLATFORMS["uml"].lacking()
     if lacking is not None:
         hardware.lacking(Feature.LAB, str(lacking))

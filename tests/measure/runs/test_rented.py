@@ -162,7 +162,7 @@ def launches(target: Mapping[str, Any], level: str, number: int) -> Plan:
 
 
 @pytest.mark.parametrize(("level", "number", "rented"), [("launch", 1, 1), ("instance", 2, 3)])
-def test_a_launch_is_recorded_and_an_instance_is_made_anew(
+def test_a_launch_is_recorded_and_an_instance_is_recreated(
     cloud: ToyCloud, probe: Path, tmp_path: Path, level: str, number: int, rented: int
 ) -> None:
     run = runner.execute(launches({"name": "vm"}, level, number), Store(tmp_path / "store"))

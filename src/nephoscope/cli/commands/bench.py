@@ -287,6 +287,13 @@ def _bench_commands(
     lines = plan.expand_commands(command_options)
     if command_options.fail_on:
         plan.require_several(lines)
+    is_stated = command_options.junit is not None or command_options.github
+    if is_stated:
+        from nephoscope.features.comparison import ci_reports
+
+        ci_reports.require_condition(
+            command_options.fail_on, command_options.junit, github=command_options.github
+        )
     wanted = plan.plan_of(command_options, lines, values, parse(target), budget_s=budget, seed=seed)
     for line in () if command_options.shell else lines:
         if part := plan.shell_syntax(line.text):
@@ -313,5 +320,9 @@ def _bench_commands(
     from nephoscope.results import analyse_run
 
     outcome = failing.check(analyse_run.build(run), lines, command_options.fail_on)
+    if is_stated:
+        ci_reports.state(
+            outcome, "nephoscope bench", command_options.junit, github=command_options.github
+        )
     output.warn(outcome.sentence)
     return outcome.exit_code

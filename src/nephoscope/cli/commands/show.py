@@ -10,6 +10,7 @@ from nephoscope.cli.kit.command import Document, Elsewhere, command
 from nephoscope.cli.kit.documents import RESULT, Rows
 from nephoscope.cli.kit.named import RUN
 from nephoscope.cli.kit.options import argument
+from nephoscope.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,13 @@ class RunJournal:
 class _ShowArguments:
     name: str = argument(RUN, metavar="[RUN]", default="latest")
     journal: bool = options.flag("--journal", "Print the run's event log instead of its results.")
+    to: Path | None = options.option(
+        "-o --output",
+        options.file_of(".svg", ".html", ".md", ".json"),
+        "File to write: a card for a chat with the headline results (.svg), or the report (.html, "
+        ".md or .json).",
+        is_local=True,
+    )
     store: Path | None = options.STORE
     full_report: bool = options.FULL_REPORT
     as_json: bool = options.JSON
@@ -33,7 +41,7 @@ class _ShowArguments:
     requests=Elsewhere("runs/RUN/result and runs/RUN/journal"),
     examples=(
         "",
-        "latest --full-report",
+        "latest -o card.svg",
     ),
 )
 def show(args: _ShowArguments) -> int:
@@ -52,7 +60,11 @@ def show(args: _ShowArguments) -> int:
             f"`nephoscope show {newest.id}` shows it."
         )
     if not args.journal:
-        return measuring.present(run, as_json=args.as_json, full=args.full_report, stored=True)
+        return measuring.present(
+            run, as_json=args.as_json, full=args.full_report, stored=True, to=args.to
+        )
+    if args.to is not None:
+        raise UsageError("-o writes a report, and --journal prints none.", "Omit one of them.")
     if args.as_json:
         output.document({"events": run.events()})
     else:

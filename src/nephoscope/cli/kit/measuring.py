@@ -118,13 +118,14 @@ def present(
     table: bool = False,
     text_of: Callable[[RunResult], str] | None = None,
     stored: bool = False,
+    to: Path | None = None,
 ) -> int:
     """Analyses the run, writes its report, prints it; returns 3 when nothing valid was measured.
 
     full: the whole report instead of one screen. table: all metrics as a table, where they fit on
     one screen. text_of: text that a command prints instead.
     stored: the run was measured earlier, so a report that cannot be written (a read-only archive)
-    is stated and no error.
+    is stated and no error. to: further file to write, as `report_files.write_to` does.
     """
     from nephoscope.report import report_files
 
@@ -146,6 +147,9 @@ def present(
         output.say(text_of(result) if text_of else _text(result, full=full, table=table))
         if page is not None:
             output.say(str(page))
+    if to is not None:
+        report_files.write_to(result, to)
+        output.log(f"Written: {to}")
     return exit_code(result, run, is_stated=not as_json and text_of is None)
 
 

@@ -200,12 +200,19 @@ def given_labels() -> dict[str, str]:
     return labels
 
 
-def _report_file(text: str) -> Path:
-    """Returns a file whose ending names a form of report; UsageError for any other."""
-    path = Path(text)
-    if path.suffix not in (".html", ".md", ".json"):
-        raise UsageError(f"{text}: unsupported file type.", "Use .html, .md or .json.")
-    return path
+def file_of(*endings: str) -> Parsed:
+    """Returns the type of a file with one of these endings; UsageError for any other."""
+
+    def read(text: str) -> Path:
+        path = Path(text)
+        if path.suffix not in endings:
+            raise UsageError(
+                f"{text}: unsupported file type.",
+                f"Use {', '.join(endings[:-1])} or {endings[-1]}.",
+            )
+        return path
+
+    return Parsed("FILE", read)
 
 
 class InOrder(click.Group):
@@ -329,8 +336,10 @@ ENGINE = option(
     is_local=True,
 )
 REPORT_FILE = option(
-    "-o --output", Parsed("FILE", _report_file), "Report to write: .html, .md or .json."
+    "-o --output", file_of(".html", ".md", ".json"), "Report to write: .html, .md or .json."
 )
+JUNIT = option("--junit", FILE, "JUnit XML file to write with the verdicts of --fail-on.")
+GITHUB = flag("--github", "Print the verdicts of --fail-on as annotations of GitHub Actions.")
 FULL_REPORT = flag(
     "--full-report", "Print all sections of the report, not only the summary.", is_local=True
 )

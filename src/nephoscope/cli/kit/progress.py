@@ -80,7 +80,7 @@ class ProgressDisplay(Observer):
         elif self._now() - self._last_line >= LINE_EVERY_S:
             self._last_line = self._now()
             text = _now(self._running, key)
-            self.say("; ".join(filter(None, (remaining.left(status), f"{text}: {done(status)}"))))
+            self.say(" · ".join(filter(None, (text, done(status), remaining.left(status)))))
 
     def trial_ended(self, record: TrialRecord, status: Status) -> None:
         """Says at once when a trial failed: waiting for the report would cost the user's time.

@@ -125,7 +125,7 @@ def throughput_table(points: Sequence[Throughput]) -> Table:
         text("connections", lambda row: row.connections),
         *interval("p99", lambda row: row.response_p99),
         *interval("CPU per request", lambda row: row.cpu_per_request),
-        number("X·R/N", lambda row: row.in_flight_ratio),
+        number("connections in use", lambda row: row.in_flight_ratio),
         caption="Response time p99 of all generators together, CPU time of the balancer per "
         "request, and throughput X times mean response time R over the number of connections N. "
         "By Little's law it is 1 where each connection always waits for a response.",

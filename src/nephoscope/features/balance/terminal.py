@@ -63,7 +63,7 @@ def _throughput(balance: Balance) -> str:
     ]
     head = (
         *("BALANCER", "GENERATORS", "CONNECTIONS", "THROUGHPUT", "INTERVAL", "MEAN", "P99"),
-        *("CPU/REQUEST", "X·R/N"),
+        *("CPU/REQUEST", "IN USE"),
     )
     return output.table(head, rows, right=tuple(range(1, len(head))))
 

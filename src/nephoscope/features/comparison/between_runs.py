@@ -38,8 +38,8 @@ BLOCKS = 4
 LEAST_PER_BLOCK = 2
 
 NOT_INTERLEAVED = (
-    "The two runs were not interleaved, so any change over time counts as a "
-    "difference; measure both in one plan to exclude it."
+    "The runs were not interleaved, so any change over time counts as a difference; measure "
+    "them in one plan to exclude it."
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class _CompareArguments:
     a: str = argument(SIDE)
-    b: str | None = argument(SIDE, required=False)
+    sides: Sequence[str] = argument(SIDE, nargs=-1, metavar="[B]...")
     paired: bool = flag("--paired", "Treat line i of file A and line i of file B as one pair.")
     interleave: bool = flag(
         "--interleave", "Measure A and B alternately in a new run, then compare them."
@@ -54,6 +54,8 @@ class _CompareArguments:
         click.Choice(["worse", "different", "undecided"]),
         "Exit with code 1 if any metric of B has this verdict.",
     )
+    junit: Path | None = options.JUNIT
+    github: bool = options.GITHUB
     every: bool = flag(
         "--all", "Print all results and their statistics, not only the headline results."
     )
@@ -72,15 +74,19 @@ class _CompareArguments:
     ),
 )
 def compare(args: _CompareArguments) -> int:
-    """Compare two runs, two targets of a run, or two files.
+    """Compare runs, targets of a run, or files with a base.
 
-    A and B are two runs (run id, unique prefix, `latest`), two targets of one run (RUN:TARGET), or
-    two text files with one number per line. With A alone, compares the two targets of that run,
-    paired by round. With --interleave, A and B are targets (as for `survey --target`), plan files
-    or runs.
+    A and B are runs (run id, unique prefix, `latest`), targets of one run (RUN:TARGET), or text
+    files with one number per line. Each B is compared with A, the base. With A alone, compares the
+    targets of that run with its first one, paired by round. With --interleave, A and B are targets
+    (as for `survey --target`), plan files or runs.
     """
     from nephoscope.features.comparison.result import ComparisonRules
 
+    if args.junit is not None or args.github:
+        from nephoscope.features.comparison.ci_reports import require_condition
+
+        require_condition(args.conditions, args.junit, github=args.github)
     rules = ComparisonRules(
         margin=args.margin, confidence=args.confidence, metrics=frozenset(args.metrics)
     )
@@ -93,13 +99,13 @@ def compare(args: _CompareArguments) -> int:
         option = "--until-decided is for" if args.until_decided else option
         raise UsageError(f"{option} a new run.", "Use it with --interleave.")
     else:
-        sides = [side for side in (args.a, args.b) if side is not None]
+        sides = [args.a, *args.sides]
         is_file = [_is_file(side) for side in sides]
     if all(is_file):
         comparisons = _files(sides, paired=args.paired, better=args.better, rules=rules)
     elif any(is_file):
         raise UsageError(
-            "A file of numbers cannot be compared with a run.", "Name two files or two runs."
+            "A file of numbers cannot be compared with a run.", "Name files only, or runs only."
         )
     else:
         from nephoscope.features.comparison.stored import of_stored_runs
@@ -112,7 +118,7 @@ def compare(args: _CompareArguments) -> int:
         wanted = f" named {', '.join(sorted(args.metrics))}" if args.metrics else ""
         reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
         raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
-    from nephoscope.features.comparison.section import section
+    from nephoscope.features.comparison.page import section
 
     page = section(comparisons, rules, args.better if is_file[0] else "", every=args.every)
     present(comparisons, page, as_json=args.as_json, to=args.to, source="nephoscope compare")
@@ -123,6 +129,10 @@ def compare(args: _CompareArguments) -> int:
     from nephoscope.features.comparison.failing import check
 
     outcome = check(comparisons, args.conditions, rules)
+    if args.junit is not None or args.github:
+        from nephoscope.features.comparison.ci_reports import state
+
+        state(outcome, "nephoscope compare", args.junit, github=args.github)
     output.warn(outcome.sentence)
     return outcome.exit_code
 
@@ -145,8 +155,12 @@ def _files(
     from nephoscope.features.comparison import result as comparing
     from nephoscope.stats.statistics.values import Refused
 
-    if len(sides) != 2:
+    if len(sides) == 1:
         raise UsageError("A comparison needs two files.", "Name a second file.")
+    if len(sides) > 2:
+        each = replace(rules, is_part=True)
+        parts = [_files((sides[0], b), paired=paired, better=better, rules=each) for b in sides[1:]]
+        return comparing.of_parts(parts, rules)
     a, b = (number_files.read(Path(side)) for side in sides)
     if a == b and len(set(a)) > 1:
         raise UsageError(
@@ -176,7 +190,7 @@ def _interleaved(args: _CompareArguments) -> tuple[str, Ignored]:
     from nephoscope.measure import plans
     from nephoscope.store import Store
 
-    if args.b is None or args.paired:
+    if len(args.sides) != 1 or args.paired:
         raise UsageError(
             "--interleave takes two settings and no --paired.",
             "Name two targets, two plans or two runs.",
@@ -184,7 +198,7 @@ def _interleaved(args: _CompareArguments) -> tuple[str, Ignored]:
     runs = Store(args.store)
     sides = plans_of(
         args.a,
-        args.b,
+        args.sides[0],
         runs,
         args.store,
         lambda target: measuring.fitted(plans.survey("quick"), [target.traits().place]),

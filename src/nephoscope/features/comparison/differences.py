@@ -15,11 +15,15 @@ from nephoscope.store import StoredRun
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A fact of machine, version or parameter that differs. a, b: its text; 'unknown' if hidden."""
+    """A fact of machine, version or parameter that differs. a, b: its text; 'unknown' if hidden.
+
+    side: name of B where several sides are compared with A.
+    """
 
     what: str
     a: str
     b: str
+    side: str = ""
 
 
 @dataclass(frozen=True, slots=True)

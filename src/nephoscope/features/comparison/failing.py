@@ -25,11 +25,21 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedResult:
+    """A comparison with its name, and whether its verdict meets a condition of `--fail-on`."""
+
+    name: str
+    comparison: TwoSampleComparison
+    is_failing: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FailOnOutcome:
     """Outcome of `--fail-on`: the exit code and the sentence that names the deciding metrics."""
 
     exit_code: int
     sentence: str
+    results: tuple[JudgedResult, ...]
 
 
 def check(
@@ -47,8 +57,12 @@ def check(
             f"--fail-on: {', '.join(missing)} of --metric was not compared.",
             "The sides have no such metric in common; `nephoscope show RUN` lists the metrics.",
         )
+    several = len(comparisons.sides) > 1
     return judge(
-        [(line.label or line.metric, line.comparison) for line in lines],
+        [
+            ((line.label or line.metric) + (f" of {line.b}" if several else ""), line.comparison)
+            for line in lines
+        ],
         [line.is_headline for line in lines],
         conditions,
         rules.confidence,
@@ -74,15 +88,16 @@ def judge(
     if "undecided" not in conditions:
         _require_power([own for _, own in named], headline, confidence, unit, remedy)
     words = frozenset().union(*(CONDITIONS[condition] for condition in conditions))
-    failing = [(name, own) for name, own in named if own.verdict.word in words]
+    results = tuple(JudgedResult(name, own, own.verdict.word in words) for name, own in named)
+    failing = [(result.name, result.comparison) for result in results if result.is_failing]
     option = " ".join(f"--fail-on {condition}" for condition in dict.fromkeys(conditions))
     total = f"{len(named)} {unit}{'s'[: len(named) > 1]}"
     if not failing:
-        return FailOnOutcome(0, f"{option}: passed, by none of {total}.")
+        return FailOnOutcome(0, f"{option}: passed, by none of {total}.", results)
     words_of = ", ".join(_named(name, own) for name, own in failing[:_NAMED])
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
     return FailOnOutcome(
-        FAILED, f"{option}: failed, by {len(failing)} of {total}: {words_of}{more}."
+        FAILED, f"{option}: failed, by {len(failing)} of {total}: {words_of}{more}.", results
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nephoscope.catalog import FINGERPRINT
+from nephoscope.core.grouping import group_by
 from nephoscope.core.model import (
     Better,
     Factors,
@@ -52,11 +53,15 @@ Pairing = Callable[[MetricResult, MetricResult], TwoSampleComparison]
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """Settings of a comparison: ratios, 0.03 is 3 %. metrics: only these; all when empty."""
+    """Settings of a comparison: ratios, 0.03 is 3 %. metrics: only these; all when empty.
+
+    is_part: verdicts are not yet corrected, because further comparisons join them.
+    """
 
     margin: float
     confidence: float
     metrics: frozenset[str] = frozenset()
+    is_part: bool = False
 
     def wants(self, metric: str) -> bool:
         """Returns whether this metric is to be compared."""
@@ -67,7 +72,8 @@ class ComparisonRules:
 class Comparisons:
     """A table of comparisons, and what a reader has to know about all of it.
 
-    next_step: the command that would decide what two separate runs leave open; else empty.
+    Of more than two sides, the first one is the base A, and the lines of each other one name it as
+    their B. next_step: the command that would decide what two separate runs leave open; else empty.
     differences: what differs between the environments of A and B. unknown: why a part of them could
     not be compared; else empty.
     """
@@ -80,8 +86,27 @@ class Comparisons:
 
     @stated
     def conclusion(self) -> str:
-        """The outcome of the headline results in one sentence; empty without a comparison."""
-        return headlines.conclude(self.comparisons) if self.comparisons else ""
+        """The outcome of the headline results; a sentence for each side compared with A."""
+        stated = self.conclusions
+        if len(stated) < 2:
+            return "".join(stated.values())
+        return " ".join(f"{side}: {sentence}" for side, sentence in stated.items())
+
+    @stated
+    def conclusions(self) -> Mapping[str, str]:
+        """The outcome of the headline results by the side that is compared with A."""
+        by_side = group_by(self.comparisons, lambda line: line.b)
+        return {side: headlines.conclude(own) for side, own in by_side.items()}
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Returns the names of the sides that are compared with A."""
+        return tuple(dict.fromkeys(line.b for line in self.comparisons))
+
+    @property
+    def side(self) -> str:
+        """Returns the name of the only side that is compared with A."""
+        return self.sides[0] if self.sides else ""
 
     @property
     def leaves_open(self) -> bool:
@@ -341,7 +366,7 @@ def _without_result(
     """Returns a sentence for each setting that only the other side has, with the reason."""
     return [
         f"{setting.label} on {target}: no result, "
-        f"as all its trials ({setting.trials}) were excluded: {setting.reason}."
+        f"as all its trials ({setting.trials}) were excluded: {setting.reason.rstrip('.')}."
         for setting in excluded_settings(result)
         if setting.target == target
         and any(setting.is_setting_of(line) for line in counterparts.values())
@@ -355,6 +380,8 @@ def _corrected(
 
     The headline results have half of the error rate, so that the others cannot drown them.
     """
+    if rules.is_part:
+        return Comparisons(tuple(lines), tuple(warnings))
     corrected = compare.over_report(
         [line.comparison for line in lines],
         confidence=rules.confidence,
@@ -366,4 +393,21 @@ def _corrected(
             for line, comparison in zip(lines, corrected, strict=True)
         ),
         tuple(warnings),
+    )
+
+
+def of_parts(parts: Sequence[Comparisons], rules: ComparisonRules) -> Comparisons:
+    """Comparisons of several sides with one base as one report: Holm's correction is over all."""
+    lines = [line for part in parts for line in part.comparisons]
+    notes = dict.fromkeys(
+        text if all(text in each.warnings for each in parts) else f"{part.side}: {text}"
+        for part in parts
+        for text in part.warnings
+    )
+    return replace(
+        _corrected(lines, list(notes), rules),
+        differences=tuple(
+            replace(difference, side=part.side) for part in parts for difference in part.differences
+        ),
+        unknown=" ".join(dict.fromkeys(part.unknown for part in parts if part.unknown)),
     )

@@ -19,6 +19,9 @@ from nephoscope.report import wording
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 
+MAX_SIDES = 16
+"""Sides of one comparison: each one more leaves less of the error rate to the others."""
+
 Side = tuple[str, str]
 """A run and one of its targets, '' where none was named."""
 
@@ -34,9 +37,27 @@ def of_stored_runs(
 ) -> Comparisons:
     """Compares what one or two names mean: RUN, or RUN:TARGET.
 
-    One name compares the two targets of that run. folder: the store as the user named it, for the
-    command in `next_step`. Raises UsageError or UnknownName where the names do not make a pair.
+    One name compares the targets of that run; with more than two sides, each other one is compared
+    with the first. folder: the store as the user named it, for the command in `next_step`. Raises
+    UsageError or UnknownName where the names do not make pairs.
     """
+    names = _with_targets(store, names)
+    if len(names) > 2:
+        if len(names) > MAX_SIDES:
+            raise UsageError(
+                f"{len(names)} sides; at most {MAX_SIDES} are compared.",
+                "Name fewer; `nephoscope rank` orders many.",
+            )
+        if len(set(names)) < len(names):
+            raise UsageError("A side is named twice.", "Name each run or target once.")
+        each = replace(rules, is_part=True)
+        return comparing.of_parts(
+            [
+                of_stored_runs(store, (names[0], name), each, paired=paired, folder=folder)
+                for name in names[1:]
+            ],
+            rules,
+        )
     sides = [(run, target) for run, _, target in (name.partition(":") for name in names)]
     stored = [store.open(run) for run, _ in sides]
     built = [analyse_run.build(run, confidence=rules.confidence) for run in stored]
@@ -78,6 +99,15 @@ def of_stored_runs(
     return replace(
         comparisons, next_step=f"{deciding.rstrip('.')}. {needed}" if needed else deciding
     )
+
+
+def _with_targets(store: Store, names: Sequence[str]) -> Sequence[str]:
+    """Returns the targets of a run that is named alone and has more than two; else the names."""
+    if len(names) != 1 or ":" in names[0]:
+        return names
+    run = store.open(names[0])
+    known = _target_names(analyse_run.build(run))
+    return [f"{run.id}:{target}" for target in known] if len(known) > 2 else names
 
 
 def _duration_s(run: StoredRun) -> float:

@@ -20,7 +20,7 @@ def section(fleet_check: FleetCheck) -> Section:
     odd = len({outlier.target for outlier in fleet_check.odd})
     fleet = wording.plural(fleet_check.targets, "target")
     verb = "differs" if odd == 1 else "differ"
-    lead = f"{odd} of {fleet} {verb} from the others." if odd else f"None of {fleet} is odd."
+    lead = f"{odd} of {fleet} {verb} from the others." if odd else _none_odd(fleet_check)
     blocks: list[Block] = [Sentence(lead, lead=True)]
     blocks += items((outlier.sentence for outlier in fleet_check.odd), "warning")
     blocks += items(warnings_of(fleet_check.hidden_settings), "warning")
@@ -43,5 +43,10 @@ def answer(result: RunResult) -> list[str]:
     fleet_check = result.part(FleetCheck)
     if fleet_check is None:
         return []
-    sentences = [outlier.sentence for outlier in fleet_check.odd]
-    return sentences or [f"None of {fleet_check.targets} targets is odd."]
+    return [outlier.sentence for outlier in fleet_check.odd] or [_none_odd(fleet_check)]
+
+
+def _none_odd(fleet_check: FleetCheck) -> str:
+    """Returns that no target is odd, and that only facts were compared where that is so."""
+    by_facts = "" if fleet_check.metrics else " in its facts; no metric was compared"
+    return f"None of {wording.plural(fleet_check.targets, 'target')} is odd{by_facts}."

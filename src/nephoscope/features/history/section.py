@@ -57,9 +57,8 @@ def section(history: History) -> Section:
     blocks += _back_test(history)
     blocks.append(
         Sentence(
-            f"A stationary series of 200 runs has a change point with a probability of at most "
-            f"{100 * history.false_alarms:g} %; changes for the worse up to "
-            f"{100 * history.margin:g} % are no regressions, and changes below "
+            f"False alarms: at most {100 * history.false_alarms:g} % per 200 runs. Changes for the "
+            f"worse up to {100 * history.margin:g} % are no regressions; changes below "
             f"{100 * history.min_change:g} % are not reported. A suspected change becomes certain "
             "by an interleaved repetition (--confirm RUN).",
             roomy=True,

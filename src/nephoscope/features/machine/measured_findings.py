@@ -9,10 +9,9 @@ from statistics import fmean, median, stdev
 from nephoscope.catalog import SIMULATED, instruments
 from nephoscope.core import units
 from nephoscope.core.model import Consistency, Estimate, Finding, Severity, factors_key
-from nephoscope.core.naming import full_name
+from nephoscope.core.naming import full_name, plural
 from nephoscope.results import names
 from nephoscope.results.machine_figures import MachineFigures
-from nephoscope.results.precision import precision, precision_sentence
 from nephoscope.stats import facts
 from nephoscope.stats.target_evidence import (
     Answers,
@@ -202,7 +201,7 @@ def erratic(case: TargetEvidence) -> Answers:
         yield Finding(
             "erratic",
             Severity.NOTICE,
-            f"{len(wild)} of {len(headline)} headline metrics are erratic (coefficient of "
+            f"{len(wild)} of {len(headline)} headline results are erratic (coefficient of "
             "variation above 10 %).",
             limit_lines(evidence),
             "Plan with the lower end of their intervals, and repeat the run at other hours.",
@@ -230,7 +229,7 @@ def two_modes(case: TargetEvidence) -> Answers:
         yield Finding(
             "two_modes",
             Severity.NOTICE,
-            f"{len(bimodal)} headline metric{('s have' if len(bimodal) > 1 else ' has')} a bimodal "
+            f"{len(bimodal)} headline result{('s have' if len(bimodal) > 1 else ' has')} a bimodal "
             "distribution over trials, as if the machine had two states.",
             limit_lines(bimodal),
             "Inspect the trials in order: alternating values suggest placement (CPU, NUMA "
@@ -273,13 +272,11 @@ def not_converged(case: TargetEvidence) -> Answers:
     )
     if not wide:
         return
-    reached = precision(case.metrics)
-    distribution = f" Of all, {precision_sentence(reached)}." if reached.metrics > 1 else ""
     yield Finding(
         "not_converged",
         Severity.INFO,
-        f"{wide.total()} of {settings.total()} headline metrics did not reach the requested "
-        f"precision.{distribution}",
+        f"{wide.total()} of {plural(settings.total(), 'headline result')} missed the requested "
+        "precision.",
         limit_lines(
             [
                 full_name(benchmark, name) + (f": {count} of {of} settings" if of > 1 else "")

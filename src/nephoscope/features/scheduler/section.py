@@ -108,9 +108,10 @@ def _verdicts(schedulers: Sequence[Scheduler]) -> Table:
 
 
 def _verdict_blocks(scheduler: Scheduler, position: int) -> list[Block]:
-    word = scheduler.word.value
+    word = f"{scheduler.word.value[0].upper()}{scheduler.word.value[1:]}"
+    sentence = wording.clean(scheduler.sentence)
     out: list[Block] = [
-        Sentence(f"{word[0].upper()}{word[1:]}: {wording.clean(scheduler.sentence)}", lead=True),
+        Sentence(sentence if sentence.startswith(word) else f"{word}: {sentence}", lead=True),
         *items(scheduler.contradictions, "warning"),
         *_fit_table(scheduler.fit),
     ]

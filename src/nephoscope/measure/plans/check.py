@@ -176,8 +176,8 @@ def _check_nest(context: PlanContext) -> None:
     if fixed and nest.boots > 1:
         raise context.error(
             loc,
-            f"only hosts of a lab are made anew or booted, and '{fixed[0]}' is none.",
-            "Drop `instance` and `boot`, or measure lab hosts; rented machines are made anew.",
+            f"only hosts of a lab are recreated or booted, and '{fixed[0]}' is none.",
+            "Drop `instance` and `boot`, or measure lab hosts; rented machines are recreated.",
         )
     if nest.total > limits.ROUNDS:
         raise context.error(

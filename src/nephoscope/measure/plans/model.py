@@ -193,7 +193,7 @@ class Nest(Record):
     """
 
     instance: UpTo1000 = Field(
-        default=1, description="Instances of each target, each created anew."
+        default=1, description="Instances of each target, each created separately."
     )
     boot: UpTo1000 = Field(default=1, description="Boots of each instance.")
     rounds: UpTo1000 = Field(default=5, description="Rounds in each boot.")

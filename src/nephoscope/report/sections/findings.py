@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nephoscope.core.model import Finding, RunResult, Severity, gravest_first
+from nephoscope.core.model import Finding, RunResult, gravest_first
 from nephoscope.report import selection, wording
 from nephoscope.report.blocks import Item, Items, Section, Sentence
 
@@ -13,14 +13,19 @@ def build(result: RunResult) -> Section:
     """Each finding with its evidence and next step."""
     if not result.findings:
         return Section("findings", "Findings", (Sentence("No anomalies found."),))
-    ordered = gravest_first(merged(result))
+    every = ordered(result)
     intro = "Each finding lists its evidence. A cause is stated only where a counter shows it."
-    grave = tuple(_item(finding) for finding in ordered if finding.severity is not Severity.INFO)
-    minor = tuple(_item(finding) for finding in ordered if finding.severity is Severity.INFO)
+    grave = tuple(_item(finding) for finding in every if finding.is_grave)
+    minor = tuple(_item(finding) for finding in every if not finding.is_grave)
     title = f"{wording.plural(len(minor), 'finding')} for information" if grave else ""
     lists = [Items(grave)] if grave else []
     lists += [Items(minor, folded=title)] if minor else []
     return Section("findings", "Findings", (Sentence(intro), *lists))
+
+
+def ordered(result: RunResult) -> list[Finding]:
+    """Returns the findings, the gravest first, one of several targets once."""
+    return gravest_first(merged(result))
 
 
 def merged(result: RunResult) -> list[Finding]:

@@ -78,7 +78,7 @@ const marks = (() => {
     const line = trace.line ?? {};
     if (trace.fill === "toself") {
       const outline = path(trace, x, y).replace(/(?!^)M/g, "ZM");
-      add(layer, "path", { d: `${outline}Z`, fill: trace.fillcolor, stroke: "none" });
+      if (outline) add(layer, "path", { d: `${outline}Z`, fill: trace.fillcolor, stroke: "none" });
     }
     if (line.width === 0) return;
     const width = line.width ?? 2;

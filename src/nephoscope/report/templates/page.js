@@ -21,21 +21,75 @@
     if (axis.ticktext.length < 6) return;
     axis.ticktext = axis.ticktext.map((text, i) => (i % 2 ? "" : text));
   };
+  const undrawn = new Set(plots);
+  const drawOnce = (plot) => { if (undrawn.delete(plot)) draw(plot); };
+  // A folded section has no width to draw in before it is opened.
+  const drawOpen = (plot) => {
+    const fold = plot.closest("details:not([open])");
+    if (!fold) drawOnce(plot);
+    else fold.addEventListener("toggle", () => drawOpen(plot), { once: true });
+  };
+  // The drawn numbers in the units of the JSON document, a row for each point.
+  const cell = (value) => {
+    const text = String(value ?? "");
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const plain = (text) => String(text ?? "").replaceAll("<br>", " ")
+    .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  const ends = (error, i, value) => (
+    error ? [value - error.arrayminus[i], value + error.array[i]] : ["", ""]);
+  const named = (axis, value) => {
+    const place = axis.unit === undefined ? (axis.tickvals ?? []).indexOf(value) : -1;
+    return place < 0 ? value : plain(axis.ticktext[place]);
+  };
+  // A band is drawn before its curve: its low end from left to right, then its high one back.
+  const bandOf = (trace) => {
+    const count = trace?.fill === "toself" ? trace.x.length / 2 : 0, found = new Map();
+    for (let i = 0; i < count; i += 1) found.set(trace.x[i], [trace.y[i], trace.y[2 * count - 1 - i]]);
+    return found;
+  };
+  const csvOf = ({ data, layout: { xaxis, yaxis } }) => {
+    const head = (axis, name) => [plain(axis.title?.text) || name, axis.unit].filter(Boolean).join(" in ");
+    const rows = [["series", head(xaxis, "x"), head(yaxis, "y"), "low", "high"]];
+    data.forEach((trace, place) => {
+      if (trace.hoverinfo === "skip") return;
+      const band = bandOf(data[place - 1]);
+      trace.x.forEach((x, i) => {
+        const y = trace.y[i];
+        if (x === null || y === null) return;
+        const own = trace.error_x ? ends(trace.error_x, i, x) : ends(trace.error_y, i, y);
+        const [low, high] = band.get(x) ?? own;
+        rows.push([plain(trace.name), named(xaxis, x), named(yaxis, y), low, high]);
+      });
+    });
+    return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+  };
+  plots.forEach((plot) => {
+    const figure = figures[plot.dataset.figure];
+    if (!figure.data.every((trace) => ["scatter", "bar"].includes(trace.type))) return;
+    const button = document.createElement("button");
+    [button.type, button.className, button.textContent] = ["button", "csv", "Save as CSV"];
+    button.setAttribute("aria-label", `Save as CSV: ${plot.dataset.figure}`);
+    button.addEventListener("click", () => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([csvOf(figure)], { type: "text/csv" }));
+      link.download = `${plot.dataset.figure}.csv`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
+    plot.after(button);
+  });
+
+  let isLoaded = false;
   if (engine.isSupported) {
-    engine.load().then(() => plots.forEach(draw));
+    engine.load().then(() => { isLoaded = true; plots.forEach(drawOpen); });
   } else {
     document.getElementById("outdated").hidden = false;
   }
 
-  // Paper: its width, and the short tables unfolded; everything as before afterwards.
-  let opened = [];
   window.addEventListener("beforeprint", () => {
+    if (isLoaded) plots.forEach(drawOnce);
     plots.forEach((plot) => engine.resize(plot, paperWidth));
-    opened = Array.from(document.querySelectorAll("details.short:not([open])"));
-    opened.forEach((fold) => { fold.open = true; });
   });
-  window.addEventListener("afterprint", () => {
-    opened.forEach((fold) => { fold.open = false; });
-    plots.forEach((plot) => engine.resize(plot, null));
-  });
+  window.addEventListener("afterprint", () => plots.forEach((plot) => engine.resize(plot, null)));
 })();

@@ -8,7 +8,18 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from nephoscope.cli.kit.options import FILE, Count, Parsed, duration, flag, option, ratio, repeated
+from nephoscope.cli.kit.options import (
+    FILE,
+    GITHUB,
+    JUNIT,
+    Count,
+    Parsed,
+    duration,
+    flag,
+    option,
+    ratio,
+    repeated,
+)
 from nephoscope.core.errors import UsageError
 
 _RUNS = Count(1, 1_000_000)
@@ -166,6 +177,8 @@ class CommandOptions:
         click.Choice(["worse", "different", "undecided"]),
         "Exit with code 1 if any command has this verdict against the first one.",
     )
+    junit: Path | None = JUNIT
+    github: bool = GITHUB
     export_json: Path | None = option(
         "--export-json", FILE, "Write the executions to FILE, in hyperfine's format."
     )

@@ -57,7 +57,7 @@ def _refuse_reboots(plan: Plan, settings: Sequence[Setting]) -> None:
         booted |= rented
     if unable := sorted(rented & booted):
         raise PlanError(
-            f"'{unable[0]}' is rented, and a rented machine is made anew and not rebooted.",
+            f"'{unable[0]}' is rented, and a rented machine is recreated and not rebooted.",
             f"Write `level: {INSTANCE}` for {HOST_BOOT}, or `instance` in place of `boot` in "
             "`design.nest`.",
         )

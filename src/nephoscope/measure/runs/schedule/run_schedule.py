@@ -22,7 +22,7 @@ from nephoscope.measure.runs.schedule.groups import Group, Work, scheduled
 from nephoscope.measure.runs.schedule.headline import rows_of_table
 from nephoscope.measure.runs.schedule.progress import Progress
 
-_REBOOTED = "The run was interrupted in this cell: its host was made anew since the cell began."
+_REBOOTED = "The run was interrupted in this cell: its host was recreated since the cell began."
 _APART = "The run was interrupted between this trial and the quiet one before it."
 _LATER = "Measured after later rounds: it was missing when the run went on."
 _WAVE = 4

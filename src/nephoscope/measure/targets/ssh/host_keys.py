@@ -84,8 +84,8 @@ class HostKeys:
             known = ", ".join(fingerprint(key) for key in self._of_host)
             return TargetError(
                 f"{where}: the host key has changed: {files} knows {known} for {name}.{shows}",
-                "Either the machine was made anew, or another one answers in its place. Ask its "
-                f"owner; if it was made anew, run `ssh-keygen -R '{name}' -f {self.files[0]}` and "
+                "Either the machine was recreated, or another one answers in its place. Ask its "
+                f"owner; if it was recreated, run `ssh-keygen -R '{name}' -f {self.files[0]}` and "
                 "connect once with `ssh`.",
             )
         return TargetError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nephoscope.core import units
@@ -11,9 +11,10 @@ from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.differences import Difference
 from nephoscope.features.comparison.headlines import adjective, change_text, of_word
 from nephoscope.features.comparison.result import ComparisonRules, Comparisons
-from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Heading, Section, Sentence, Table, items
+from nephoscope.report import columns, figures, wording
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
 from nephoscope.report.columns import fact_table, number, table, text
+from nephoscope.report.feature_sections import MIN_POINTS
 from nephoscope.stats.statistics.values import percent
 from nephoscope.stats.verdicts import equivalence_confidence
 
@@ -23,7 +24,7 @@ MAX_DIFFERENCES = 8
 _WORDS = {"inconclusive": "undecided", "different but negligible": "negligible"}
 
 
-def section(
+def of_two(
     comparisons: Comparisons, rules: ComparisonRules, direction: str, *, every: bool
 ) -> Section:
     """Returns the section, whose title is the outcome.
@@ -33,17 +34,18 @@ def section(
     lines = comparisons.comparisons
     main = [line for line in lines if line.is_headline]
     further = [line for line in lines if not line.is_headline]
-    open_lines = main if every else _first(main)
+    open_lines = main if every else first_rows(main)
     blocks: list[Block] = [_sides(lines, rules, direction), _table(open_lines, "")]
     if len(open_lines) < len(main):
         left = [line for line in main if line not in open_lines]
         blocks.append(_table(left, f"{len(left)} more headline results", collapsed=True))
-    blocks.append(Sentence(_how_to_read(main, rules)))
+    blocks.append(Sentence(how_to_read(main, rules)))
+    blocks += dot_plot(main, lambda line: line.title)
     if further:
         blocks += _of_further(further, every=every)
     blocks += _differences(comparisons, every=every)
-    blocks += _notes(comparisons, open_lines, every=every)
-    blocks.append(_statistics(lines, collapsed=not every and len(lines) > 1))
+    blocks += notes_of(comparisons, open_lines, every=every)
+    blocks.append(statistics_table(lines, collapsed=not every and len(lines) > 1))
     if comparisons.next_step:
         blocks.append(Sentence(f"Next step: {comparisons.next_step}"))
     return Section("comparison", comparisons.conclusion, tuple(blocks))
@@ -62,7 +64,7 @@ def _sides(lines: Sequence[Compared], rules: ComparisonRules, direction: str) ->
     return fact_table(rows, aligned=False)
 
 
-def _first(lines: Sequence[Compared]) -> Sequence[Compared]:
+def first_rows(lines: Sequence[Compared]) -> Sequence[Compared]:
     """At most MAX_ROWS lines in their order: the decided ones first of all."""
     if len(lines) <= MAX_ROWS:
         return lines
@@ -76,17 +78,17 @@ def _table(lines: Sequence[Compared], caption: str, *, collapsed: bool = False) 
     return table(
         lines,
         text("result", lambda line: line.title),
-        number("A", lambda line: _side(line.estimate_a)),
-        number("B", lambda line: _side(line.estimate_b)),
-        number("change of B", _change),
-        text("B is", _word),
-        number("n", _sizes),
+        number("A", lambda line: side_text(line.estimate_a)),
+        number("B", lambda line: side_text(line.estimate_b)),
+        number("change of B", change_cell),
+        text("B is", word_cell),
+        number("n", sizes_cell),
         caption=caption,
         collapsed=collapsed,
     )
 
 
-def _side(estimate: Estimate) -> str:
+def side_text(estimate: Estimate) -> str:
     """A value with half of its interval: '251 ns ± 8 %'; the wider half of an uneven interval."""
     value = units.format_value(estimate.value, estimate.unit)
     low, high = estimate.low, estimate.high
@@ -98,7 +100,8 @@ def _side(estimate: Estimate) -> str:
     return f"{value} ± {percent(half, 2)}"
 
 
-def _change(line: Compared) -> str:
+def change_cell(line: Compared) -> str:
+    """Returns the change from A to B with its interval, or that there is none."""
     if line.has_interval:
         return change_text(line.ratio)
     if line.comparison.ratio is not None:
@@ -106,7 +109,7 @@ def _change(line: Compared) -> str:
     return _shift(line)
 
 
-def _word(line: Compared) -> str:
+def word_cell(line: Compared) -> str:
     """The verdict, or why there is none."""
     comparison = line.comparison
     if comparison.verdict.word == "inconclusive":
@@ -116,12 +119,29 @@ def _word(line: Compared) -> str:
     return _WORDS.get(comparison.verdict.word, adjective(line, [line]))
 
 
-def _sizes(line: Compared) -> str:
+def dot_plot(lines: Sequence[Compared], name: Callable[[Compared], str]) -> list[Block]:
+    """Returns the ratios of results as a chart of the page; none of fewer than three."""
+    drawn = [line for line in lines if line.has_interval and line.ratio is not None]
+    drawn = drawn[:MAX_ROWS]
+    if len(drawn) < MIN_POINTS:
+        return []
+    rows = [(name(line), wording.plain(line.ratio)) for line in drawn if line.ratio is not None]
+    figure = figures.dots(rows, figures.Axis("B / A", "none"), reach=(1.0,))
+    figures.vertical(figure["layout"], 1.0, "equal", log=False)
+    data = table(
+        rows, text("result", lambda row: row[0]), *columns.estimate("B / A", lambda row: row[1])
+    )
+    return [Chart("ratios", "Ratio of B to A", figure, data, repeats=True)]
+
+
+def sizes_cell(line: Compared) -> str:
+    """Returns the number of repetitions of both sides."""
     a, b = line.comparison.n_a, line.comparison.n_b
     return str(a) if a == b else f"{a}, {b}"
 
 
-def _how_to_read(lines: Sequence[Compared], rules: ComparisonRules) -> str:
+def how_to_read(lines: Sequence[Compared], rules: ComparisonRules) -> str:
+    """Returns what the columns are, and at which level they hold."""
     level = percent(rules.confidence)
     text = f"Medians, and the change from A to B with its {level} interval"
     if of_word(lines, "equivalent"):
@@ -190,7 +210,9 @@ def _environment(differences: Sequence[Difference]) -> Table:
     )
 
 
-def _notes(comparisons: Comparisons, open_lines: Sequence[Compared], *, every: bool) -> list[Block]:
+def notes_of(
+    comparisons: Comparisons, open_lines: Sequence[Compared], *, every: bool
+) -> list[Block]:
     """The warnings on all, then those of the results, of each kind one unless `every`."""
     lines = comparisons.comparisons if every else open_lines
     pairs = [
@@ -214,7 +236,9 @@ def _reason(line: Compared) -> list[str]:
     )
 
 
-def _statistics(lines: Sequence[Compared], *, collapsed: bool) -> Table:
+def statistics_table(lines: Sequence[Compared], *, collapsed: bool) -> Table:
+    """Returns shift, effect sizes and p-values of all results."""
+
     def formatted(value: float | None, form: str) -> str | None:
         return None if value is None else format(value, form)
 
