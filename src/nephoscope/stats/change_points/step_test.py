@@ -130,13 +130,13 @@ def step_test(
     model, cost = _chosen(clipped, mean, candidates)
     # Two levels that are left look like noise that wanders, so that neither step is seen alone.
     if limit is not None and not known and not model.is_white:
-        pair = _beside_another(values, clipped, mean, candidates, cost)
+        pair = _with_second_step(values, clipped, mean, candidates, cost)
         if pair is not None and pair.score > limit(pair.noise):
             return pair
     return _tested(values, clipped, mean, candidates, model)
 
 
-def _beside_another(
+def _with_second_step(
     values: Array, clipped: Array, mean: Array, candidates: Indices, cost: float
 ) -> StepTest | None:
     """Returns the test of a step beside another one that is not reported with it.
