@@ -78,8 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def handle(self) -> None:
-        with contextlib.suppress(OSError):
-            super().handle()
+        try:
+            with contextlib.suppress(OSError):
+                super().handle()
+        finally:
+            if connection := getattr(self.own, "connection", None):
+                connection.close()
+                self.own.connection = None
 
 
 class _Server(ThreadingHTTPServer):
