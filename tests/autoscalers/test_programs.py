@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from nephoscope.autoscalers.instance import Machine
+from nephoscope.autoscalers.instance import ScaledMachine
 from nephoscope.autoscalers.observer import instances_of
 
 
@@ -22,7 +22,7 @@ def test_the_observer_reads_a_number_and_nothing_else() -> None:
 
 
 def test_a_machine_states_its_health_and_its_death() -> None:
-    machine = Machine([sys.executable, "-c", ""])
+    machine = ScaledMachine([sys.executable, "-c", ""])
     assert machine.answer("GET", "/health") == (503, "")
     assert machine.answer("GET", "/nothing") == (404, "")
     assert machine.answer("POST", "/start?boot=60&warm_up=1") == (202, "")

@@ -16,7 +16,7 @@ from tests.tools import needs
 
 from nephoscope.core.model import RunResult
 from nephoscope.features.elastic.plan import ElasticRequest, MachineTimes, plan_elastic
-from nephoscope.features.elastic.profiles import Profile, profile_of
+from nephoscope.features.elastic.profiles import LoadProfile, profile_of
 from nephoscope.features.elastic.records import Elasticity
 from nephoscope.features.elastic.rule_texts import RuleLimits
 from nephoscope.features.load.objective import LatencyObjective
@@ -130,7 +130,7 @@ def test_a_planted_oscillation_is_found_and_a_steady_rule_has_none(tmp_path: Pat
     """Steps whose bounds lie between the rates of one and of two instances swing for ever."""
     request = replace(
         REQUEST,
-        profile=Profile("two levels", 15.0, (20, 40, 40)),
+        profile=LoadProfile("two levels", 15.0, (20, 40, 40)),
         rule_texts=("rate=22..35", "rate=50"),
         capacity_per_s=30.0,
         times=QUICK,

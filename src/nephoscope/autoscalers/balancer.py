@@ -40,7 +40,7 @@ backend web
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class BalancerCounters:
     """Counters of the balancer since its start, and the requests that it has now.
 
     arrived: requests of clients. completed: responses of all servers. failed: those with status
@@ -74,6 +74,7 @@ class Balancer:
         self._process = subprocess.Popen(
             log.bound(["haproxy", "-f", "/dev/stdin"]),
             stdin=subprocess.PIPE,
+            start_new_session=True,  # a signal to the group of this program is not for it
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -127,7 +128,7 @@ class Balancer:
         for server in servers:
             self._ask(f"set server web/{server} state maint")
 
-    def counters(self) -> Counters:
+    def counters(self) -> BalancerCounters:
         """Reads the counters."""
         text = self._ask("show stat")
         now_s = time.monotonic()
@@ -141,7 +142,7 @@ class Balancer:
             name: sum(int(row[f"hrsp_{digit}xx"] or 0) for digit in (1, 2, 3, 4))
             for name, row in servers.items()
         }
-        return Counters(
+        return BalancerCounters(
             now_s,
             arrived=int(rows["clients", "FRONTEND"]["req_tot"]),
             completed=sum(int(web[f"hrsp_{digit}xx"]) for digit in (1, 2, 3, 4, 5)),

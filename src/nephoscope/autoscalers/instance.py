@@ -22,7 +22,7 @@ from nephoscope.autoscalers import log
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Machine:
+class ScaledMachine:
     """The state of one instance. The thread that calls `run` starts the service, and has to live as
     long as it."""
 
@@ -50,6 +50,7 @@ class Machine:
                     self._service = subprocess.Popen(
                         self._command,
                         stdin=subprocess.DEVNULL,
+                        start_new_session=True,
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
                     )
@@ -102,7 +103,7 @@ class Machine:
 def main(settings: dict[str, object]) -> None:
     """Serves until SIGTERM."""
     log.begin()
-    machine = Machine(list(settings["command"]))  # type: ignore[call-overload]
+    machine = ScaledMachine(list(settings["command"]))  # type: ignore[call-overload]
     log.serve(str(settings["address"]), int(str(settings["port"])), machine.answer)
     machine.run()
     log.event("ended")

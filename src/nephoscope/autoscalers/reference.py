@@ -2,7 +2,7 @@
 
 `python3 -m nephoscope.autoscalers.reference JSON`. Settings: `address` and `service_port` of the
 balancer, `port` (GET /instances prints the number in rotation), `machines` (name -> control and
-service, each address:port), `rule` (see rules.Rule), `metric_interval_s`, `metric_lag_s`,
+service, each address:port), `rule` (see rules.ScalingRule), `metric_interval_s`, `metric_lag_s`,
 `decision_interval_s`, `boot_s`, `warm_up_s` with `delay_cv_ratio` and `seed`, `initial`.
 
 Each machine passes the same states; each change is an event with the number in each state.
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nephoscope.autoscalers import log, rules
-from nephoscope.autoscalers.balancer import Balancer, Counters
+from nephoscope.autoscalers.balancer import Balancer, BalancerCounters
 
 _POLL_S = 0.02
 _DRAIN_S = 10.0
@@ -33,7 +33,7 @@ OFF, CREATED, BOOTED, IN_ROTATION, DRAINING = "off", "created", "booted", "in_ro
 
 
 @dataclass(slots=True)
-class Machine:
+class MachineView:
     """A machine as the autoscaler sees it. before: its responses when it came into rotation."""
 
     name: str
@@ -64,7 +64,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MetricValue:
     """A value of the metric, and when the rule may see it."""
 
     visible_s: float
@@ -81,18 +81,20 @@ class Autoscaler:
         self._scaler = rules.Scaler(self._rule)
         self._random = random.Random(settings["seed"])
         self._machines = [
-            Machine(name, control, (service.rpartition(":")[0], int(service.rpartition(":")[2])))
+            MachineView(
+                name, control, (service.rpartition(":")[0], int(service.rpartition(":")[2]))
+            )
             for name, (control, service) in settings["machines"].items()
         ]
         services = {name: service for name, (_, service) in settings["machines"].items()}
         address, port = settings["address"], settings["service_port"]
         self._balancer = Balancer(address, port, services, settings["timeout_s"])
-        self._hidden: deque[Measured] = deque()
+        self._hidden: deque[MetricValue] = deque()
         self._value: float | None = None
         self._rates: deque[tuple[float, float]] = deque(maxlen=1000)
         self._start_s = time.monotonic()
         self._window: list[tuple[float, int]] = []
-        self._last: Counters | None = None
+        self._last: BalancerCounters | None = None
         self._cpu_s: dict[str, tuple[float, float]] = {}
         self._is_capped = False
 
@@ -142,10 +144,10 @@ class Autoscaler:
             return 200, f"{len(self._in(IN_ROTATION))}\n"
         return 404, ""
 
-    def _in(self, *states: str) -> list[Machine]:
+    def _in(self, *states: str) -> list[MachineView]:
         return [machine for machine in self._machines if machine.state in states]
 
-    def _enter(self, machine: Machine, state: str, step: str, **values: object) -> None:
+    def _enter(self, machine: MachineView, state: str, step: str, **values: object) -> None:
         """Puts a machine into a state, and states the number of machines in each."""
         machine.state, machine.since_s = state, time.monotonic()
         log.event(
@@ -157,13 +159,13 @@ class Autoscaler:
             **values,
         )
 
-    def _start(self, machine: Machine, boot_s: float, warm_up_s: float) -> None:
+    def _start(self, machine: MachineView, boot_s: float, warm_up_s: float) -> None:
         self._enter(machine, CREATED, "created", boot_s=boot_s, warm_up_s=warm_up_s)
         status, _ = machine.call("POST", f"/start?boot={boot_s}&warm_up={warm_up_s}")
         if status != 202:
             self._enter(machine, OFF, "failed")
 
-    def _advance(self, counters: Counters) -> None:
+    def _advance(self, counters: BalancerCounters) -> None:
         """Lets each machine pass to its next state, where it is observed there."""
         for machine in self._machines:
             if machine.state == CREATED:
@@ -187,7 +189,7 @@ class Autoscaler:
                     machine.call("POST", "/stop")
                     self._enter(machine, OFF, "removed")
 
-    def _check(self, machine: Machine) -> None:
+    def _check(self, machine: MachineView) -> None:
         """Gives up a machine whose service has ended by itself."""
         status, text = machine.call("GET", "/state")
         if status == 200 and json.loads(text)["died"]:
@@ -195,7 +197,7 @@ class Autoscaler:
             machine.call("POST", "/stop")
             self._enter(machine, OFF, "died")
 
-    def _measure(self, counters: Counters, now_s: float) -> None:
+    def _measure(self, counters: BalancerCounters, now_s: float) -> None:
         """Ends an interval of the metric: its value is visible after the lag."""
         for machine in self._in(IN_ROTATION):
             self._check(machine)
@@ -217,7 +219,7 @@ class Autoscaler:
             rules.RESPONSE_TIME: in_system * length_s / max(completed, 1),
             rules.RATE: rate / ready,
         }[self._rule.metric]
-        self._hidden.append(Measured(now_s + self._settings["metric_lag_s"], value, rate))
+        self._hidden.append(MetricValue(now_s + self._settings["metric_lag_s"], value, rate))
 
     def _used_cpus(self) -> float:
         """Returns the CPUs that all machines in rotation used since the last call."""
@@ -233,10 +235,10 @@ class Autoscaler:
                 total += (state["cpu_s"] - last_cpu_s) / (at_s - last_s)
         return total
 
-    def _observation(self, now_s: float) -> rules.Observation:
+    def _observation(self, now_s: float) -> rules.ScalingObservation:
         present = len(self._in(CREATED, BOOTED, IN_ROTATION))
         ready = len(self._in(IN_ROTATION))
-        return rules.Observation(now_s, present, ready, self._value, tuple(self._rates))
+        return rules.ScalingObservation(now_s, present, ready, self._value, tuple(self._rates))
 
     def _reveal(self, now_s: float) -> None:
         """Lets the rule see what has become visible."""

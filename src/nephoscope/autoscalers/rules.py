@@ -23,7 +23,7 @@ POLICIES = (TRACKING, STEP, PREDICTIVE, SCHEDULE)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ScalingRule:
     """Settings of a rule. Times are in seconds.
 
     target: of tracking, in the metric's unit; of predictive, requests per second and instance.
@@ -49,7 +49,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ScalingObservation:
     """What a rule sees at a time since the start.
 
     present: instances that were started and not removed. ready: those that serve. value: the newest
@@ -65,7 +65,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ScalingDecision:
     """wanted: by the rule alone. desired: within the limits and cooldowns. reason: what changed
     `wanted`: '', maximum, minimum, cooldown."""
 
@@ -74,7 +74,7 @@ class Decision:
     reason: str = ""
 
 
-def wanted_of(rule: Rule, observation: Observation) -> int:
+def wanted_of(rule: ScalingRule, observation: ScalingObservation) -> int:
     """Returns the number of instances that the rule wants, without limits and cooldowns."""
     present, value = observation.present, observation.value
     if rule.policy == SCHEDULE:
@@ -95,7 +95,7 @@ def wanted_of(rule: Rule, observation: Observation) -> int:
     return math.ceil(max(observation.ready, 1) * ratio - 1e-9)
 
 
-def _forecast(rule: Rule, observation: Observation) -> float | None:
+def _forecast(rule: ScalingRule, observation: ScalingObservation) -> float | None:
     """The rate at the horizon by least squares, and at least the newest one; None without any."""
     if not observation.rates:
         return None
@@ -112,11 +112,11 @@ def _forecast(rule: Rule, observation: Observation) -> float | None:
 class Scaler:
     """A rule with the memory of its last changes."""
 
-    rule: Rule
+    rule: ScalingRule
     last_out_s: float = field(default=-math.inf)
     last_change_s: float = field(default=-math.inf)
 
-    def decide(self, observation: Observation) -> Decision:
+    def decide(self, observation: ScalingObservation) -> ScalingDecision:
         """Returns the decision, and remembers a change for the cooldowns.
 
         A scale-out waits for the end of its cooldown after another scale-out, a scale-in after any
@@ -127,17 +127,17 @@ class Scaler:
         desired = min(max(wanted, rule.minimum), rule.maximum)
         reason = "maximum" if desired < wanted else "minimum" if desired > wanted else ""
         if desired > present and observation.at_s < self.last_out_s + rule.cooldown_out_s:
-            return Decision(wanted, present, "cooldown")
+            return ScalingDecision(wanted, present, "cooldown")
         if desired < present and observation.at_s < self.last_change_s + rule.cooldown_in_s:
-            return Decision(wanted, present, "cooldown")
+            return ScalingDecision(wanted, present, "cooldown")
         if desired != present:
             self.last_change_s = observation.at_s
             if desired > present:
                 self.last_out_s = observation.at_s
-        return Decision(wanted, desired, reason)
+        return ScalingDecision(wanted, desired, reason)
 
 
-def rule_of(values: dict[str, Any]) -> Rule:
+def rule_of(values: dict[str, Any]) -> ScalingRule:
     """Returns the rule of its JSON object."""
     schedule = tuple((float(at_s), int(count)) for at_s, count in values.pop("schedule", ()))
-    return Rule(schedule=schedule, **values)
+    return ScalingRule(schedule=schedule, **values)

@@ -9,9 +9,9 @@ from nephoscope.core.model import Sample
 from nephoscope.features.elastic import section
 from nephoscope.features.elastic.findings import RULES
 from nephoscope.features.elastic.records import Elasticity, ElasticTrial
-from nephoscope.features.elastic.result import _comparisons, _summary
+from nephoscope.features.elastic.result import _comparisons, _judged, _summary
 from nephoscope.features.elastic.trials import elastic_trial
-from nephoscope.features.elastic.validity import notes_of, problems_of
+from nephoscope.features.elastic.validity import disturbances_of, notes_of, problems_of
 from nephoscope.report.blocks import Chart
 from nephoscope.stats import elasticity
 from nephoscope.stats.elasticity import StepFunction
@@ -75,7 +75,11 @@ def test_each_reason_not_to_judge_is_named() -> None:
         trial = made.trial(own, **options)  # type: ignore[arg-type]
         shown_trial = elastic_trial(trial, own)
         assert shown_trial is not None
-        return [*problems_of(shown_trial, trial, own), *notes_of(shown_trial, trial, own)]
+        return [
+            sentence
+            for rule in (problems_of, disturbances_of, notes_of)
+            for sentence in rule(shown_trial, trial, own)
+        ]
 
     still = [made.level(0, state, 1) for state in ("present", "in_rotation", "billed")]
     failing = Sample("unobserved_count", 1.0, at_ns=5, factors={"failure": "exit code 1: no"})
@@ -108,7 +112,7 @@ def test_a_late_generator_is_its_own_limit() -> None:
     trial = type(trial)(1, trial.balancer, trial.records, [[*samples, *late]], trial.counters)
     seen = elastic_trial(trial, own)
     assert seen is not None
-    (sentence,) = problems_of(seen, trial, own)
+    (sentence,) = disturbances_of(seen, trial, own)
     assert "1 % of the requests more than 30.0 ms late" in sentence
 
 
@@ -170,3 +174,17 @@ def test_the_demand_follows_from_the_capacity_of_one() -> None:
     got = demand_of([0, 50, 51, 150, 151], 2.0, 50.0)
     assert got == StepFunction((0, 4, 6, 8), (1, 2, 3, 4))
     assert elasticity.measures(got, got, 0, 10).jitter_per_min == 0
+
+
+def test_disturbed_rounds_are_left_out_while_others_remain() -> None:
+    own = made.scaler(made.reacting())
+    sources = [made.trial(own, number=1), made.trial(own, number=2, unsent=50)]
+    pairs = [(trial, own) for trial in sources]
+    trials = [elastic_trial(trial, own) for trial in sources]
+    rounds, problems, notes = _judged([each for each in trials if each], pairs)["rate-40"]
+    assert [each.round for each in rounds] == [1]
+    assert problems == []
+    assert notes[0].startswith("1 of 2 rounds left out: The load generator was at its limit")
+    rounds, problems, _ = _judged([trials[1]] if trials[1] else [], pairs[1:])["rate-40"]
+    assert [each.round for each in rounds] == [2]
+    assert "at its limit" in problems[0]

@@ -19,7 +19,7 @@ from nephoscope.features.load.options import RATE
 
 if TYPE_CHECKING:
     from nephoscope.features.elastic.plan import ElasticRequest
-    from nephoscope.features.elastic.profiles import Profile
+    from nephoscope.features.elastic.profiles import LoadProfile
     from nephoscope.store import Store
 
 _PROFILES = ("step", "ramp", "sine", "day", "flash")
@@ -193,7 +193,7 @@ class _ElasticArguments:
     ),
 )
 def elastic(args: _ElasticArguments) -> int:
-    """Measure how closely an autoscaler follows the load, and what that costs.
+    """Measure how closely an autoscaler follows the load.
 
     Sends an open loop of varying rate to a service, and compares the number of instances with the
     number that the load needs within the objective. Makes a lab with an autoscaler of its own,
@@ -219,7 +219,7 @@ def elastic(args: _ElasticArguments) -> int:
     )
 
 
-def _profile(load: _LoadOptions) -> Profile:
+def _profile(load: _LoadOptions) -> LoadProfile:
     from nephoscope.features.elastic.profiles import profile_of, profile_of_file
 
     if load.trace is not None:
@@ -228,7 +228,7 @@ def _profile(load: _LoadOptions) -> Profile:
 
 
 def _request(args: _ElasticArguments) -> ElasticRequest:
-    from nephoscope.features.elastic.plan import ElasticRequest, MachineTimes, Service
+    from nephoscope.features.elastic.plan import ElasticRequest, MachineTimes, ScaledService
     from nephoscope.features.elastic.rule_texts import RuleLimits
     from nephoscope.features.load.objective import LatencyObjective
     from nephoscope.features.load.options import with_ascii_host
@@ -261,7 +261,7 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
             warm_up_ns=round(lab.warm_up_ns),
             delay_cv_ratio=lab.delay_cv,
         ),
-        service=Service(
+        service=ScaledService(
             time_ns=round(lab.service_time_ns),
             distribution="exponential" if lab.exponential else "fixed",
             cpus=lab.service_cpus,

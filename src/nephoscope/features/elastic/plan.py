@@ -14,7 +14,7 @@ from nephoscope.autoscalers import rules
 from nephoscope.catalog import instruments
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import TOPOLOGY
-from nephoscope.features.elastic.profiles import Profile
+from nephoscope.features.elastic.profiles import LoadProfile
 from nephoscope.features.elastic.rule_texts import RuleLimits, rule_of
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.measure.plans.files.load import from_values
@@ -45,7 +45,7 @@ class MachineTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ScaledService:
     """The service of a lab's machines. cpus: each works for its time, on so many CPUs at most;
     0: it waits."""
 
@@ -68,14 +68,14 @@ class ElasticRequest:
     generator. capacity_per_s: of one instance within the objective.
     """
 
-    profile: Profile
+    profile: LoadProfile
     objective: LatencyObjective
     objective_text: str
     capacity_per_s: float
     rule_texts: tuple[str, ...] = ("rate=40",)
     limits: RuleLimits = field(default_factory=RuleLimits)
     times: MachineTimes = field(default_factory=MachineTimes)
-    service: Service = field(default_factory=Service)
+    service: ScaledService = field(default_factory=ScaledService)
     url: str = ""
     observe: str = ""
     observe_interval_ns: int = 1_000_000_000

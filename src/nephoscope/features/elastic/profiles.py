@@ -15,7 +15,7 @@ from nephoscope.core.reading import numbers, textfile
 KINDS = ("step", "ramp", "sine", "day", "flash")
 """step: high in the middle third. ramp: up to the middle and down again. sine: one period, from the
 low rate. day: 24 hours in the time of a trial, low at 4 and high at 16 o'clock, with a second
-harmonic. flash: a flash crowd, which comes within 5 % of the time and decays."""
+harmonic. flash: a sudden peak, which comes within 5 % of the time and decays."""
 MAX_PARTS = 4000
 _LEAST_PART_S = 0.5
 _MAX_RATE = 1e6
@@ -24,7 +24,7 @@ _HINT = "Write a line `time_s,rate_per_s`, then one for each rate, such as `0,10
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class LoadProfile:
     """Rates in whole requests per second, of parts of equal length."""
 
     name: str
@@ -37,7 +37,7 @@ class Profile:
         return self.part_s * len(self.rates_per_s)
 
 
-def profile_of(kind: str, low_per_s: float, high_per_s: float, duration_s: float) -> Profile:
+def profile_of(kind: str, low_per_s: float, high_per_s: float, duration_s: float) -> LoadProfile:
     """Returns the profile of one of KINDS between two rates.
 
     UsageError for rates below 1/s or out of order.
@@ -51,7 +51,7 @@ def profile_of(kind: str, low_per_s: float, high_per_s: float, duration_s: float
     count = min(3 * max(1, math.floor(duration_s / _LEAST_PART_S / 3)), MAX_PARTS - MAX_PARTS % 3)
     shares = [_share(kind, (place + 0.5) / count) for place in range(count)]
     rates = tuple(round(low_per_s + share * (high_per_s - low_per_s)) for share in shares)
-    return Profile(kind, duration_s / count, rates)
+    return LoadProfile(kind, duration_s / count, rates)
 
 
 def _share(kind: str, at: float) -> float:
@@ -75,7 +75,7 @@ def _share(kind: str, at: float) -> float:
     return math.exp(-(at - peaks) / 0.15)
 
 
-def profile_of_file(file: Path, duration_s: float | None) -> Profile:
+def profile_of_file(file: Path, duration_s: float | None) -> LoadProfile:
     """Returns the profile of a recorded trace: columns `time_s` and `rate_per_s`.
 
     Each rate holds until the next line; the last one as long as the one before. duration_s:
@@ -93,7 +93,7 @@ def profile_of_file(file: Path, duration_s: float | None) -> Profile:
     for place in range(count):
         at_s = times[0] + (place + 0.5) * part_s / factor
         parts.append(rates[bisect.bisect_right(times, at_s) - 1])
-    return Profile(file.name, part_s, tuple(max(1, round(rate)) for rate in parts))
+    return LoadProfile(file.name, part_s, tuple(max(1, round(rate)) for rate in parts))
 
 
 def _trace(file: Path) -> tuple[Sequence[float], Sequence[float]]:

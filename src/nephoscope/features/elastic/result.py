@@ -7,7 +7,12 @@ from dataclasses import replace
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, Estimate
-from nephoscope.features.balance.trials import balanced_trials
+from nephoscope.core.naming import plural
+from nephoscope.features.balance.trials import (
+    BackgroundSamples,
+    BalancedTrial,
+    balanced_trials,
+)
 from nephoscope.features.elastic.records import (
     AutoscalerComparison,
     AutoscalerSummary,
@@ -15,7 +20,7 @@ from nephoscope.features.elastic.records import (
     ElasticTrial,
 )
 from nephoscope.features.elastic.trials import autoscaler_of, elastic_trial
-from nephoscope.features.elastic.validity import notes_of, problems_of
+from nephoscope.features.elastic.validity import disturbances_of, notes_of, problems_of
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare, elasticity
 from nephoscope.stats.statistics import estimates, means
@@ -36,21 +41,13 @@ def analyse(data: RunData) -> Elasticity | None:
     if not trials:
         return None
     confidence = data.confidence
-    problems: dict[str, list[str]] = {}
-    notes: dict[str, list[str]] = {}
-    by_key = {(trial.autoscaler, trial.round): trial for trial in trials}
-    for trial, scaler in pairs:
-        own = by_key.get((scaler.name, trial.round))
-        if own is not None:
-            problems.setdefault(scaler.name, []).extend(problems_of(own, trial, scaler))
-            notes.setdefault(scaler.name, []).extend(notes_of(own, trial, scaler))
+    judged = _judged(trials, pairs)
     first = pairs[0][1]
     groups = group_by(trials, lambda trial: trial.autoscaler)
     # The order of the plan, in which the first is the reference.
     names = [load["name"] for load in data.manifest.plan["backgrounds"] if load["name"] in groups]
-    summaries = tuple(
-        _summary(groups[name], problems[name], notes[name], confidence) for name in names
-    )
+    groups = {name: judged[name][0] for name in names}
+    summaries = tuple(_summary(*judged[name], confidence) for name in names)
     return Elasticity(
         client=pairs[0][0].records[0].key.target,
         objective=str(first.params["objective"]),
@@ -59,6 +56,34 @@ def analyse(data: RunData) -> Elasticity | None:
         comparisons=tuple(_comparisons([groups[name] for name in names], summaries, confidence)),
         trials=tuple(trials),
     )
+
+
+def _judged(
+    trials: Sequence[ElasticTrial], pairs: Sequence[tuple[BalancedTrial, BackgroundSamples]]
+) -> dict[str, tuple[list[ElasticTrial], list[str], list[str]]]:
+    """Returns the rounds of each autoscaler that count, what forbids a judgement, and notes.
+
+    Rounds that were disturbed are left out while others remain.
+    """
+    sources = {(scaler.name, trial.round): (trial, scaler) for trial, scaler in pairs}
+    judged = {}
+    for name, own in group_by(trials, lambda trial: trial.autoscaler).items():
+        disturbed = {
+            each.round: list(disturbances_of(each, *sources[name, each.round])) for each in own
+        }
+        good = [each for each in own if not disturbed[each.round]]
+        sentences = [sentence for each in own for sentence in disturbed[each.round]]
+        rounds = good or own
+        problems = [] if good else sentences
+        notes = []
+        if good and sentences:
+            left_out = f"{len(own) - len(good)} of {plural(len(own), 'round')}"
+            notes.append(f"{left_out} left out: {sentences[0]}")
+        for each in rounds:
+            problems += problems_of(each, *sources[name, each.round])
+            notes += notes_of(each, *sources[name, each.round])
+        judged[name] = (rounds, problems, notes)
+    return judged
 
 
 def _summary(

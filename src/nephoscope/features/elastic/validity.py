@@ -35,7 +35,6 @@ def problems_of(
             "The autoscaler never changed the number of instances, while the demand went from "
             f"{min(levels):g} to {max(levels):g}."
         )
-    yield from _generator_limits(own, trial, scaler)
     tail = [
         interval
         for interval in own.timeline
@@ -45,6 +44,14 @@ def problems_of(
         answered = [interval.at_s for interval in own.timeline if interval.responses_per_s]
         since = f"after {answered[-1]:.0f} s" if answered else "at any time"
         yield f"The service died: no request was answered {since}."
+
+
+def disturbances_of(
+    own: ElasticTrial, trial: BalancedTrial, scaler: BackgroundSamples
+) -> Iterator[str]:
+    """Yields a sentence for each reason to leave a round out: what was measured is not the
+    autoscaler but the generator or the observer."""
+    yield from _generator_limits(own, trial, scaler)
     failures = [
         str(sample.factors["failure"])
         for sample in scaler.samples
