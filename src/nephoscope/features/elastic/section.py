@@ -74,10 +74,10 @@ def _sentence(summary: AutoscalerSummary) -> str:
         return f"{name} is not judged: {wording.clean(summary.problems[0])}"
     parts = []
     if "total" in summary.out_segments:
-        parts.append(f"out in {wording.estimate_text(summary.out_segments['total'])}")
+        parts.append(f"out after {wording.estimate_text(summary.out_segments['total'])}")
     if "total" in summary.in_segments:
-        parts.append(f"in in {wording.estimate_text(summary.in_segments['total'])}")
-    scales = f"scales {', '.join(parts)}; " if parts else ""
+        parts.append(f"in after {wording.estimate_text(summary.in_segments['total'])}")
+    scales = f"scales {' and '.join(parts)}; " if parts else ""
     swings = (
         f" It oscillates in {summary.oscillating_rounds} of {summary.rounds} rounds."
         if summary.oscillating_rounds
