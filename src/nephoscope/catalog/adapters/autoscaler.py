@@ -122,11 +122,7 @@ def _observed(params: Params) -> ToolCommand:
 
 def _events(output: Output) -> Iterator[dict[str, Any]]:
     """Yields the lines of the log. ToolError where its beginning or its end is missing."""
-    lines = output.stdout.splitlines()
-    try:
-        events = [json.loads(line) for line in lines]
-    except ValueError:
-        raise ToolError(f"its log cannot be read.{last_words(output)}") from None
+    events = _lines(output)
     names = {event["event"] for event in events}
     if "ended" not in names and output.stderr.strip():
         raise ToolError(f"it failed: {output.stderr.strip().splitlines()[-1][:200]}")
@@ -136,6 +132,13 @@ def _events(output: Output) -> Iterator[dict[str, Any]]:
 
 
 def _parse(output: Output) -> list[Sample]:
+    try:
+        return _samples(output)
+    except (KeyError, TypeError, ValueError):
+        raise ToolError(f"its log has lines of another kind.{last_words(output)}") from None
+
+
+def _samples(output: Output) -> list[Sample]:
     samples = []
     decisions = 0
     for event in _events(output):
@@ -167,14 +170,20 @@ def _parse(output: Output) -> list[Sample]:
 
 
 def _parse_instance(output: Output) -> list[Sample]:
-    return [Sample("ended_count", float(sum(e["event"] == "ended" for e in _lines(output))))]
+    if not any(event["event"] == "ended" for event in _lines(output)):
+        raise ToolError(f"it did not end in order.{last_words(output)}")
+    return [Sample("ended_count", 1.0)]
 
 
 def _lines(output: Output) -> list[dict[str, Any]]:
+    """Returns the lines of a log. ToolError for what is none."""
     try:
-        return [json.loads(line) for line in output.stdout.splitlines()]
-    except ValueError:
+        events = [json.loads(line) for line in output.stdout.splitlines()]
+    except (ValueError, RecursionError):
         raise ToolError(f"its log cannot be read.{last_words(output)}") from None
+    if not all(isinstance(event, dict) and {"event", "at_ns"} <= event.keys() for event in events):
+        raise ToolError(f"its log has lines of another kind.{last_words(output)}")
+    return events
 
 
 _COMMON: dict[str, Any] = {
@@ -204,7 +213,9 @@ ADAPTERS = (
                 [],
                 "Machines, each as its name and the address:port of its control and service.",
             ),
-            text("rule", "{}", "Rule as a JSON object: metric, policy, target, minimum, …"),
+            text(
+                "rule", "{}", "Rule as a JSON object with metric, policy, target, minimum, maximum."
+            ),
             period("metric_interval_ns", "1s", "50ms", "1h", "Interval of the metric's values."),
             period("metric_lag_ns", "0s", "0s", "1h", "Age of a value when the rule sees it."),
             period("decision_interval_ns", "15s", "50ms", "1h", "Time between decisions."),
@@ -321,7 +332,7 @@ the time at which the call ended.""",
             period("service_mean_ns", "10ms", "1us", "1h", "Mean service time of /service."),
         ),
         metrics=(
-            balancer.metric("ended_count", "1 where it was stopped in order.", headline=True),
+            balancer.metric("ended_count", "1: it was stopped in order.", headline=True),
             balancer.CPU,
             balancer.STARTED,
         ),
