@@ -249,7 +249,7 @@ ADAPTERS = (
             balancer.CPU,
             balancer.STARTED,
             _COUNTS,
-            balancer.events("steps_count", "Steps of each machine: created, booted, ready, …"),
+            balancer.events("steps_count", "Steps of each machine, from created to removed."),
             MetricSpec(
                 "rule_value",
                 "none",
