@@ -32,6 +32,7 @@ ALONE = frozenset({"truth"})
 
 TOGETHER = frozenset(
     {
+        "autoscalers",
         "catalog",
         "cli",
         "clouds",

@@ -16,6 +16,7 @@ from nephoscope.results.feature import Feature
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 
 ROWS: tuple[tuple[str, ...], ...] = (
+    ("autoscalers",),
     ("core",),
     ("catalog",),
     ("stats",),
