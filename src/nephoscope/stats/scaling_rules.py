@@ -1,6 +1,6 @@
 """Rules of autoscalers: pure functions of an observation to a number of instances.
 
-The simulator and the autoscaler of the lab call `decide` and nothing else, so that a recorded run is
+The simulator and the autoscaler of the lab call `decide` and nothing else: a recorded run is
 replayed by feeding its observations again. Sources: Kubernetes, Horizontal Pod Autoscaling (target
 tracking with a tolerance); Amazon EC2 Auto Scaling, Step and simple scaling policies; Kamra, Misra,
 Nahum, Yaksha, IWQoS 2004 (proportional-integral control of the response time); Olshefski, Nieh,

@@ -1,0 +1,383 @@
+"""A service whose number of instances follows a scaling policy, simulated for a curve of load.
+
+Between two events (a change of the rate, a decision, an instance that becomes ready) requests flow
+at constant rates. While a backlog grows or drains, a request waits for the requests before it;
+without a backlog the response time is that of M/M/c in equilibrium. Sources: Newell, Applications of
+Queueing Theory (1982), chapter 2 (fluid approximation); Green, Kolesar, The pointwise stationary
+approximation for queues with nonstationary arrivals, Management Science 37(1), 1991.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from nephoscope.stats.elasticity import StepFunction, billed_s, lives
+from nephoscope.stats.queueing import ResponseObjective, fewest_workers, response, retry_wait_s
+from nephoscope.stats.scaling_rules import Observation, ScalingMemory, ScalingPolicy, decide
+from nephoscope.stats.statistics.values import Array, Refused
+
+_MOST_DROPPED = 0.45
+"""Share of dropped attempts above which the estimated wait is no longer raised: it has no bound."""
+_INITIAL_TIMEOUT_S = 1.0
+"""Of a SYN (RFC 6298)."""
+_MOST_EVENTS = 4_000_000
+_HAIR = 1e-7
+"""Seconds between two times that are one; below it, a queue is empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledService:
+    """A service and the delays of its scaling, in seconds.
+
+    services_per_s: requests that an instance serves while it is busy. boot_s, warm_up_s: from the
+    decision until an instance is started, and from there until it serves. lag_s: age of the newest
+    metric at a decision. window_s: over which metrics are averaged. interval_s: between decisions.
+    billed_s: unit of the bill, 0 for the time itself. backlog: waiting requests that are accepted;
+    others connect again after a timeout. start_count: instances at the start; None begins with the
+    minimum for the first rate.
+    """
+
+    services_per_s: float
+    objective: ResponseObjective
+    boot_s: float = 60.0
+    warm_up_s: float = 0.0
+    lag_s: float = 0.0
+    window_s: float = 60.0
+    interval_s: float = 60.0
+    billed_s: float = 0.0
+    backlog: float = math.inf
+    start_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision: what was observed, the number requested from then on, and why."""
+
+    observation: Observation
+    desired_count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledRun:
+    """Outcome of a simulation from start_s to end_s.
+
+    supply: instances that serve. desired: instances that exist. requests and slow_requests: all,
+    and those beyond the limit of the objective (of a mean: those that arrive while it is exceeded).
+    violated_s: time at which the objective is not met.
+    """
+
+    supply: StepFunction
+    desired: StepFunction
+    decisions: tuple[Decided, ...]
+    requests: float
+    slow_requests: float
+    violated_s: float
+    start_s: float
+    end_s: float
+
+    @property
+    def slow_ratio(self) -> float:
+        """Share of the requests beyond the limit; 0 without requests."""
+        return self.slow_requests / self.requests if self.requests else 0.0
+
+    def billed_h(self, unit_s: float) -> float:
+        """Returns the instance-hours that are billed in units of this length."""
+        return billed_s(lives(self.desired, self.start_s, self.end_s), unit_s) / 3600
+
+
+@lru_cache(maxsize=200_000)
+def _fewest(services_per_s: float, rate_per_s: float, objective: ResponseObjective) -> int:
+    return fewest_workers(services_per_s, rate_per_s, objective)
+
+
+_response = lru_cache(maxsize=200_000)(response)
+
+
+def demand_of(service: ScaledService, rate: StepFunction) -> StepFunction:
+    """Returns the minimum number of instances with which M/M/c meets the objective at each rate."""
+    counts = [
+        float(_fewest(service.services_per_s, each, service.objective)) for each in rate.counts
+    ]
+    return StepFunction(rate.times_s, tuple(counts))
+
+
+def simulate(
+    policy: ScalingPolicy,
+    service: ScaledService,
+    rate: StepFunction,
+    end_s: float,
+    rng: np.random.Generator | None = None,
+) -> ScaledRun:
+    """Simulates a service from the first time of its rates (requests per second) to end_s.
+
+    rng: draws the sampling error of observed metrics; without it they are exact. Raises Refused for
+    a time without length, more events than are simulated, and an objective that no number meets.
+    """
+    return _Simulation(policy, service, rate, end_s, rng).run()
+
+
+class _Totals:
+    """Integrals from the start to each event: arrivals, busy and ready instances, waiting requests,
+    response times."""
+
+    def __init__(self, start_s: float) -> None:
+        self.times = [start_s]
+        self.rows: list[tuple[float, ...]] = [(0.0,) * 5]
+
+    def add(self, time_s: float, *more: float) -> None:
+        """Adds the integrals since the last event."""
+        self.times.append(time_s)
+        self.rows.append(tuple(a + b for a, b in zip(self.rows[-1], more, strict=True)))
+
+    def between(self, start_s: float, end_s: float) -> Array:
+        """Returns the integrals over a window whose ends are events."""
+        first, last = (bisect_left(self.times, at_s - _HAIR) for at_s in (start_s, end_s))
+        return np.subtract(self.rows[last], self.rows[first])
+
+    @property
+    def arrivals(self) -> float:
+        """Requests so far."""
+        return self.rows[-1][0]
+
+
+class _Simulation:
+    def __init__(
+        self,
+        policy: ScalingPolicy,
+        service: ScaledService,
+        rate: StepFunction,
+        end_s: float,
+        rng: np.random.Generator | None,
+    ) -> None:
+        self.policy, self.service, self.rate, self.rng = policy, service, rate, rng
+        self.start_s, self.end_s = rate.times_s[0], end_s
+        if not self.start_s < end_s:
+            raise Refused("The load has no duration.")
+        if policy.min_count < 1:
+            raise Refused("min_count is 0; a simulated service needs at least 1 instance.")
+        count = service.start_count
+        if count is None:
+            count = _fewest(service.services_per_s, rate.counts[0], service.objective)
+        count = min(policy.max_count, max(policy.min_count, count))
+        self.ready, self.desired = count, count
+        self.starting: list[float] = []  # when each becomes ready, a heap
+        self.queue = 0.0
+        self.place = 0  # of the present rate
+        self.totals = _Totals(self.start_s)
+        self.slow = self.violated_s = 0.0
+        self.memory = ScalingMemory()
+        self.decisions: list[Decided] = []
+        self.supply, self.wanted = [(self.start_s, count)], [(self.start_s, count)]
+
+    def run(self) -> ScaledRun:
+        decisions, events = self._events()
+        place, now_s = 0, self.start_s
+        for event_s in events:
+            while self.starting and self.starting[0] <= event_s + _HAIR:
+                ready_s = heapq.heappop(self.starting)
+                now_s = self._flow(now_s, max(now_s, ready_s))
+                self.ready += 1
+                self._note(self.supply, ready_s, self.ready)
+            now_s = self._flow(now_s, event_s)
+            if place < len(decisions) and decisions[place] <= event_s + _HAIR:
+                self._decide(decisions[place])
+                place += 1
+        return ScaledRun(
+            _steps(self.supply),
+            _steps(self.wanted),
+            tuple(self.decisions),
+            self.totals.arrivals,
+            self.slow,
+            self.violated_s,
+            self.start_s,
+            self.end_s,
+        )
+
+    def _events(self) -> tuple[list[float], list[float]]:
+        """Returns the times of decisions, and those at which flows change or a window begins."""
+        service = self.service
+        count = math.ceil((self.end_s - self.start_s) / service.interval_s - _HAIR)
+        if 3 * count + len(self.rate.times_s) > _MOST_EVENTS:
+            raise Refused(
+                f"{count:,} decisions and {len(self.rate.times_s):,} rates are too many to simulate; "
+                "use a longer interval or a shorter trace."
+            )
+        decisions = self.start_s + service.interval_s * np.arange(1, count)
+        ends = decisions - service.lag_s
+        times = np.concatenate(
+            (decisions, ends, ends - service.window_s, self.rate.times_s, [self.end_s])
+        )
+        times = np.unique(times)
+        times = times[(times > self.start_s) & (times <= self.end_s)]
+        return decisions.tolist(), times.tolist()
+
+    def _flow(self, from_s: float, until_s: float) -> float:
+        """Advances to a time between which rate and ready instances are constant; returns it."""
+        if until_s <= from_s:
+            return from_s
+        rate = self.rate.counts[self._place_of(from_s)]
+        spare = self.ready * self.service.services_per_s - rate
+        if self.queue > 0 and spare > 0:
+            empty_s = from_s + self.queue / spare
+            if empty_s < until_s - _HAIR:
+                self._backlogged(from_s, empty_s, rate, 0.0)
+                from_s = empty_s
+        if self.queue > 0 or spare <= 0:
+            after = max(0.0, self.queue - spare * (until_s - from_s))
+            self._backlogged(from_s, until_s, rate, after)
+        else:
+            self._steady(from_s, until_s, rate)
+        return until_s
+
+    def _place_of(self, time_s: float) -> int:
+        times = self.rate.times_s
+        while self.place + 1 < len(times) and times[self.place + 1] <= time_s + _HAIR:
+            self.place += 1
+        return self.place
+
+    def _steady(self, from_s: float, until_s: float, rate: float) -> None:
+        """M/M/c in equilibrium."""
+        service, length_s = self.service, until_s - from_s
+        mean_s, beyond = _response(
+            self.ready, service.services_per_s, rate, service.objective.limit_s
+        )
+        load = rate / service.services_per_s
+        waiting = rate * (mean_s - 1 / service.services_per_s)
+        is_met = service.objective.is_met(mean_s, beyond)
+        if service.objective.share is None:
+            beyond = 0.0 if is_met else 1.0
+        self.slow += rate * length_s * beyond
+        self.violated_s += 0.0 if is_met else length_s
+        self.totals.add(
+            until_s,
+            rate * length_s,
+            load * length_s,
+            self.ready * length_s,
+            waiting * length_s,
+            rate * mean_s * length_s,
+        )
+
+    def _backlogged(self, from_s: float, until_s: float, rate: float, after: float) -> None:
+        """All instances are busy, and the queue changes from its length to another one."""
+        service, length_s = self.service, until_s - from_s
+        drained = self.ready * service.services_per_s
+        waits = self.queue / drained, after / drained
+        slow, violated = _beyond_while_waiting(service, *waits)
+        self.slow += rate * length_s * slow
+        self.violated_s += violated * length_s
+        waiting = (self.queue + after) / 2
+        accepted = min(waiting, service.backlog)
+        client_s = accepted / drained + 1 / service.services_per_s
+        if waiting > service.backlog and rate > drained:
+            dropped = min(_MOST_DROPPED, 1 - drained / rate)
+            client_s += retry_wait_s(dropped, _INITIAL_TIMEOUT_S)
+        self.queue = after if after > _HAIR else 0.0
+        self.totals.add(
+            until_s,
+            rate * length_s,
+            self.ready * length_s,
+            self.ready * length_s,
+            accepted * length_s,
+            rate * client_s * length_s,
+        )
+
+    def _decide(self, now_s: float) -> None:
+        seen = self._observed(now_s)
+        decision = decide(self.policy, seen, self.memory)
+        self.memory = decision.memory
+        self.decisions.append(Decided(seen, decision.desired_count, decision.reason))
+        change = decision.desired_count - self.desired
+        for _ in range(change):
+            heapq.heappush(self.starting, now_s + self.service.boot_s + self.service.warm_up_s)
+        for _ in range(-change):
+            if self.starting:
+                self.starting.remove(max(self.starting))
+                heapq.heapify(self.starting)
+            else:
+                self.ready -= 1
+        self.desired = decision.desired_count
+        self._note(self.supply, now_s, self.ready)
+        self._note(self.wanted, now_s, self.desired)
+
+    def _observed(self, now_s: float) -> Observation:
+        seen = Observation(time_s=now_s, desired_count=self.desired, ready_count=self.ready)
+        end_s = now_s - self.service.lag_s
+        from_s = max(self.start_s, end_s - self.service.window_s)
+        if end_s <= from_s + _HAIR:
+            return seen
+        length_s = end_s - from_s
+        arrivals, busy, ready, waiting, response_s = self.totals.between(from_s, end_s).tolist()
+        utilisation = busy / ready
+        rate, worked, timed = self._sampling_errors(arrivals, utilisation)
+        if utilisation < 1:
+            utilisation = min(1.0, utilisation * worked)
+        return replace(
+            seen,
+            utilisation_ratio=utilisation,
+            queue_length=waiting / length_s * timed,
+            response_time_s=response_s / arrivals * timed if arrivals > 0 and rate > 0 else None,
+            rate_per_s=arrivals / length_s * rate,
+        )
+
+    def _sampling_errors(self, arrivals: float, utilisation: float) -> tuple[float, float, float]:
+        """Returns factors of the rate, the work and the response time of one window.
+
+        Arrivals are Poisson, their work a sum of exponential times. Response times are independent
+        only between busy periods, of which M/M/1 has 1 - utilisation for each request.
+        """
+        if self.rng is None or arrivals <= 0:
+            return 1.0, 1.0, 1.0
+        count = int(self.rng.poisson(arrivals))
+        worked = float(self.rng.gamma(count)) if count else 0.0
+        periods = max(1.0, count * (1 - utilisation))
+        return count / arrivals, worked / arrivals, float(self.rng.gamma(periods)) / periods
+
+    def _note(self, steps: list[tuple[float, int]], time_s: float, count: int) -> None:
+        if steps[-1][0] >= time_s - _HAIR:
+            steps[-1] = (steps[-1][0], count)
+        elif steps[-1][1] != count:
+            steps.append((time_s, count))
+
+
+def _steps(steps: list[tuple[float, int]]) -> StepFunction:
+    return StepFunction(tuple(at for at, _ in steps), tuple(float(count) for _, count in steps))
+
+
+def _beyond_while_waiting(
+    service: ScaledService, first_s: float, last_s: float
+) -> tuple[float, float]:
+    """Returns the share of requests beyond the limit, and of the time at which it is not met.
+
+    The wait changes evenly from first_s to last_s; the service after it is exponential.
+    """
+    limit_s, rate = service.objective.limit_s, service.services_per_s
+    share = service.objective.share
+    if share is None:
+        violated = _part_above(limit_s - 1 / rate, first_s, last_s)
+        return violated, violated
+    low, high = sorted((first_s, last_s))
+    if high - low < _HAIR:
+        slow = min(1.0, math.exp(-rate * (limit_s - high)) if high < limit_s else 1.0)
+    else:
+        slow = (_slow_area(rate, limit_s, high) - _slow_area(rate, limit_s, low)) / (high - low)
+    return slow, _part_above(limit_s + math.log(1 - share) / rate, low, high)
+
+
+def _slow_area(rate: float, limit_s: float, wait_s: float) -> float:
+    """Integral over waits up to wait_s of the share beyond the limit."""
+    below = math.exp(-rate * max(0.0, limit_s - wait_s)) / rate
+    return below + max(0.0, wait_s - limit_s)
+
+
+def _part_above(bound: float, first: float, last: float) -> float:
+    low, high = min(first, last), max(first, last)
+    if high - low < _HAIR:
+        return 1.0 if high > bound else 0.0
+    return min(1.0, max(0.0, (high - bound) / (high - low)))
