@@ -1,10 +1,11 @@
-"""A service whose number of instances follows a scaling policy, simulated for a curve of load.
+"""A service whose number of instances follows a scaling rule, simulated for a curve of load.
 
 Between two events (a change of the rate, a decision, an instance that becomes ready) requests flow
 at constant rates. While a backlog grows or drains, a request waits for the requests before it;
-without a backlog the response time is that of M/M/c in equilibrium. Sources: Newell, Applications of
-Queueing Theory (1982), chapter 2 (fluid approximation); Green, Kolesar, The pointwise stationary
-approximation for queues with nonstationary arrivals, Management Science 37(1), 1991.
+without a backlog the response time is that of M/M/c in equilibrium. The rules are those of the
+reference autoscaler. Sources: Newell, Applications of Queueing Theory (1982), chapter 2 (fluid
+approximation); Green, Kolesar, The pointwise stationary approximation for queues with
+nonstationary arrivals, Management Science 37(1), 1991.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from nephoscope.autoscalers import rules
+from nephoscope.autoscalers.rules import Observation, Rule, Scaler
 from nephoscope.stats.elasticity import StepFunction, billed_s, lives
 from nephoscope.stats.queueing import ResponseObjective, fewest_workers, response, retry_wait_s
-from nephoscope.stats.scaling_rules import Observation, ScalingMemory, ScalingPolicy, decide
 from nephoscope.stats.statistics.values import Array, Refused
 
 _MOST_DROPPED = 0.45
@@ -57,11 +59,10 @@ class ScaledService:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One decision: what was observed, the number requested from then on, and why."""
+    """One decision and what it was made of."""
 
     observation: Observation
-    desired_count: int
-    reason: str
+    decision: rules.Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def demand_of(service: ScaledService, rate: StepFunction) -> StepFunction:
 
 
 def simulate(
-    policy: ScalingPolicy,
+    rule: Rule,
     service: ScaledService,
     rate: StepFunction,
     end_s: float,
@@ -120,7 +121,7 @@ def simulate(
     rng: draws the sampling error of observed metrics; without it they are exact. Raises Refused for
     a time without length, more events than are simulated, and an objective that no number meets.
     """
-    return _Simulation(policy, service, rate, end_s, rng).run()
+    return _Simulation(rule, service, rate, end_s, rng).run()
 
 
 class _Totals:
@@ -150,29 +151,30 @@ class _Totals:
 class _Simulation:
     def __init__(
         self,
-        policy: ScalingPolicy,
+        rule: Rule,
         service: ScaledService,
         rate: StepFunction,
         end_s: float,
         rng: np.random.Generator | None,
     ) -> None:
-        self.policy, self.service, self.rate, self.rng = policy, service, rate, rng
+        self.rule, self.service, self.rate, self.rng = rule, service, rate, rng
         self.start_s, self.end_s = rate.times_s[0], end_s
         if not self.start_s < end_s:
             raise Refused("The load has no duration.")
-        if policy.min_count < 1:
-            raise Refused("min_count is 0; a simulated service needs at least 1 instance.")
+        if rule.minimum < 1:
+            raise Refused("The minimum is 0; a simulated service needs at least 1 instance.")
         count = service.start_count
         if count is None:
             count = _fewest(service.services_per_s, rate.counts[0], service.objective)
-        count = min(policy.max_count, max(policy.min_count, count))
+        count = min(rule.maximum, max(rule.minimum, count))
         self.ready, self.desired = count, count
         self.starting: list[float] = []  # when each becomes ready, a heap
         self.queue = 0.0
         self.place = 0  # of the present rate
         self.totals = _Totals(self.start_s)
         self.slow = self.violated_s = 0.0
-        self.memory = ScalingMemory()
+        self.scaler = Scaler(rule)
+        self.rates: list[tuple[float, float]] = []
         self.decisions: list[Decided] = []
         self.supply, self.wanted = [(self.start_s, count)], [(self.start_s, count)]
 
@@ -206,8 +208,8 @@ class _Simulation:
         count = math.ceil((self.end_s - self.start_s) / service.interval_s - _HAIR)
         if 3 * count + len(self.rate.times_s) > _MOST_EVENTS:
             raise Refused(
-                f"{count:,} decisions and {len(self.rate.times_s):,} rates are too many to simulate; "
-                "use a longer interval or a shorter trace."
+                f"{count:,} decisions and {len(self.rate.times_s):,} rates are too many to "
+                "simulate; use a longer interval or a shorter trace."
             )
         decisions = self.start_s + service.interval_s * np.arange(1, count)
         ends = decisions - service.lag_s
@@ -290,10 +292,9 @@ class _Simulation:
 
     def _decide(self, now_s: float) -> None:
         seen = self._observed(now_s)
-        decision = decide(self.policy, seen, self.memory)
-        self.memory = decision.memory
-        self.decisions.append(Decided(seen, decision.desired_count, decision.reason))
-        change = decision.desired_count - self.desired
+        decision = self.scaler.decide(seen)
+        self.decisions.append(Decided(seen, decision))
+        change = decision.desired - self.desired
         for _ in range(change):
             heapq.heappush(self.starting, now_s + self.service.boot_s + self.service.warm_up_s)
         for _ in range(-change):
@@ -302,29 +303,33 @@ class _Simulation:
                 heapq.heapify(self.starting)
             else:
                 self.ready -= 1
-        self.desired = decision.desired_count
+        self.desired = decision.desired
         self._note(self.supply, now_s, self.ready)
         self._note(self.wanted, now_s, self.desired)
 
     def _observed(self, now_s: float) -> Observation:
-        seen = Observation(time_s=now_s, desired_count=self.desired, ready_count=self.ready)
         end_s = now_s - self.service.lag_s
         from_s = max(self.start_s, end_s - self.service.window_s)
         if end_s <= from_s + _HAIR:
-            return seen
-        length_s = end_s - from_s
+            return Observation(now_s, self.desired, self.ready, None)
         arrivals, busy, ready, waiting, response_s = self.totals.between(from_s, end_s).tolist()
         utilisation = busy / ready
         rate, worked, timed = self._sampling_errors(arrivals, utilisation)
         if utilisation < 1:
-            utilisation = min(1.0, utilisation * worked)
-        return replace(
-            seen,
-            utilisation_ratio=utilisation,
-            queue_length=waiting / length_s * timed,
-            response_time_s=response_s / arrivals * timed if arrivals > 0 and rate > 0 else None,
-            rate_per_s=arrivals / length_s * rate,
-        )
+            busy = min(ready, busy * worked)
+        if self.rule.policy == rules.PREDICTIVE:
+            oldest_s = end_s - max(self.rule.history_s, self.rule.period_s)
+            while self.rates and self.rates[0][0] < oldest_s - self.service.interval_s:
+                del self.rates[0]
+            self.rates.append((end_s, arrivals * rate / (end_s - from_s)))
+        values = {
+            rules.CPU: busy / ready,
+            rules.QUEUE: busy / ready + waiting / ready * timed,
+            rules.RESPONSE_TIME: response_s / arrivals * timed if arrivals * rate > 0 else None,
+            rules.RATE: arrivals * rate / ready,
+        }
+        value = values[self.rule.metric]
+        return Observation(now_s, self.desired, self.ready, value, tuple(self.rates))
 
     def _sampling_errors(self, arrivals: float, utilisation: float) -> tuple[float, float, float]:
         """Returns factors of the rate, the work and the response time of one window.

@@ -1,32 +1,38 @@
-"""Rules of autoscalers by name, and their settings as text."""
+"""Settings of the rules of an autoscaler as text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from nephoscope.autoscalers import rules
+from nephoscope.autoscalers.rules import Rule
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
-from nephoscope.stats import scaling_rules as rules
-from nephoscope.stats.scaling_rules import METRICS, ScalingPolicy, ScalingRule
 
-RULES: Mapping[str, Callable[..., ScalingRule]] = {
-    "utilisation": partial(rules.Threshold, "utilisation"),
-    "queue": partial(rules.Threshold, "queue", up_at=1.0, down_at=0.1),
-    "response-time": rules.ResponseTime,
-    "target-tracking": rules.TargetTracking,
-    "step": rules.Step,
-    "schedule": rules.Schedule,
-    "predictive": rules.Predictive,
-    "fixed": rules.Fixed,
+_BOUNDS = ("minimum", "maximum", "cooldown_out_s", "cooldown_in_s", "stabilisation_in_s")
+_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    rules.TRACKING: ("metric", "target", "tolerance_ratio"),
+    rules.CONTROL: ("metric", "target", "tolerance_ratio", "gain"),
+    rules.STEP: ("metric", "up_at", "down_at", "step", "steps"),
+    rules.PREDICTIVE: ("target", "history_s", "horizon_s", "period_s"),
+    rules.SCHEDULE: ("schedule", "period_s"),
+    rules.FIXED: (),
 }
-"""Name of a rule to what makes it of its settings."""
-
-_POLICY = tuple(field.name for field in fields(ScalingPolicy) if field.name != "rule")
+"""Fields of `Rule` that a policy uses."""
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    rules.TRACKING: {"target": 0.6},
+    rules.CONTROL: {"metric": rules.RESPONSE_TIME},
+    rules.STEP: {"up_at": 0.8, "down_at": 0.4},
+    rules.PREDICTIVE: {"history_s": 900.0, "horizon_s": 300.0},
+    rules.SCHEDULE: {"period_s": 86_400.0},
+    rules.FIXED: {},
+}
 _LARGEST_COUNT = 100_000
+_DEFAULT_MAXIMUM = 1000
 _MOST_ENTRIES = 100
 
 
@@ -64,10 +70,9 @@ def _longer(text: str) -> float:
 
 
 def _metric(text: str) -> str:
-    name = text.replace("-", "_")
-    if name not in METRICS:
+    if text not in rules.METRICS:
         raise ValueError
-    return name
+    return text
 
 
 def _entries(text: str, read: Callable[[str], Any]) -> tuple[Any, ...]:
@@ -95,84 +100,66 @@ def _scheduled(text: str) -> tuple[float, int]:
     return 3600.0 * hour + 60.0 * minute, count
 
 
-def _truth(text: str) -> bool:
-    return {"yes": True, "true": True, "no": False, "false": False}[text]
-
-
 _POSITIVE = _Kind(partial(_number, 1e-9, 1e12), "0.7")
 _NOT_NEGATIVE = _Kind(partial(_number, 0.0, 1e12), "0.2")
-_COUNT = _Kind(partial(_count, 0), "3")
+_COUNT = _Kind(partial(_count, 1), "3")
 _DELAY = _Kind(_seconds, "60s")
 _LENGTH = _Kind(_longer, "60s")
 _KINDS: Mapping[str, _Kind] = {
     "metric": _Kind(_metric, "queue"),
+    "target": _POSITIVE,
+    "tolerance_ratio": _NOT_NEGATIVE,
+    "gain": _POSITIVE,
     "up_at": _POSITIVE,
     "down_at": _NOT_NEGATIVE,
-    "target": _POSITIVE,
-    "tolerance": _NOT_NEGATIVE,
+    "step": _COUNT,
     "steps": _Kind(partial(_entries, read=_step), "0.3:-1;0.7:1;0.9:3"),
-    "percent": _Kind(_truth, "yes"),
-    "target_s": _LENGTH,
-    "proportional": _NOT_NEGATIVE,
-    "integral": _NOT_NEGATIVE,
-    "at": _Kind(partial(_entries, read=_scheduled), "00:00 2;08:00 10"),
-    "period_s": _DELAY,
-    "per_instance_per_s": _POSITIVE,
+    "history_s": _LENGTH,
     "horizon_s": _DELAY,
-    "window_s": _LENGTH,
-    "count": _COUNT,
-    "min_count": _COUNT,
-    "max_count": _Kind(partial(_count, 1), "20"),
+    "period_s": _DELAY,
+    "schedule": _Kind(partial(_entries, read=_scheduled), "00:00 2;08:00 10"),
+    "minimum": _COUNT,
+    "maximum": _COUNT,
     "cooldown_out_s": _DELAY,
     "cooldown_in_s": _DELAY,
     "stabilisation_in_s": _DELAY,
 }
 
 
-def settings_of(rule: str) -> dict[str, str]:
-    """Returns the settings of a rule and of its policy: name as users write it to its field.
+def settings_of(policy: str) -> dict[str, str]:
+    """Returns the settings of a policy: name as users write it to the field of `Rule`.
 
     Durations state their unit in the value: cooldown_out=60s.
     """
-    made = _maker(rule)
-    cls = made.func if isinstance(made, partial) else made
-    bound = ("metric",) if isinstance(made, partial) else ()
-    names = [field.name for field in fields(cls) if field.name not in bound]  # type: ignore[arg-type]
+    if policy not in _SETTINGS:
+        raise UsageError(f"There is no rule '{policy:.40}'.", f"Use {', '.join(_SETTINGS)}.")
     return {
-        name if name == "per_instance_per_s" else name.removesuffix("_s"): name
-        for name in (*names, *_POLICY)
+        name.removesuffix("_s").removesuffix("_ratio"): name
+        for name in (*_SETTINGS[policy], *_BOUNDS)
     }
 
 
-def policy_of(rule: str, settings: Mapping[str, str]) -> ScalingPolicy:
-    """Returns a policy by the name of its rule and its settings as text.
+def rule_of(policy: str, settings: Mapping[str, str]) -> Rule:
+    """Returns a rule by the name of its policy and its settings as text.
 
-    Raises UsageError for an unknown rule or setting, a wrong value, and bounds that exclude each
-    other.
+    The target of a response time is a duration. Raises UsageError for an unknown policy or setting,
+    a wrong value, a target that is missing, and bounds that exclude each other.
     """
-    made = _maker(rule)
-    known = settings_of(rule)
-    values: dict[str, Any] = {}
+    known = settings_of(policy)
+    values: dict[str, Any] = {"maximum": _DEFAULT_MAXIMUM, **_DEFAULTS[policy]}
     for written, text in settings.items():
         name = known.get(written.replace("-", "_"))
         if name is None:
             raise UsageError(
-                f"The rule '{rule}' has no setting '{written:.40}'.",
+                f"The rule '{policy}' has no setting '{written:.40}'.",
                 f"It has {', '.join(known)}.",
             )
-        values[name] = _value(written, _KINDS[name], text)
-    policy = ScalingPolicy(
-        made(**{key: value for key, value in values.items() if key not in _POLICY}),
-        **{key: value for key, value in values.items() if key in _POLICY},
-    )
-    _check(policy)
-    return policy
-
-
-def _maker(rule: str) -> Callable[..., ScalingRule]:
-    if rule not in RULES:
-        raise UsageError(f"There is no rule '{rule:.40}'.", f"Use {', '.join(RULES)}.")
-    return RULES[rule]
+        metric = settings.get("metric", values.get("metric"))
+        is_time = metric == rules.RESPONSE_TIME and name in ("target", "up_at", "down_at")
+        values[name] = _value(written, _LENGTH if is_time else _KINDS[name], text)
+    rule = Rule(policy=policy, **values)
+    _check(rule)
+    return rule
 
 
 def _value(name: str, kind: _Kind, text: str) -> Any:
@@ -187,24 +174,25 @@ def _value(name: str, kind: _Kind, text: str) -> Any:
         ) from None
 
 
-def _check(policy: ScalingPolicy) -> None:
-    rule = policy.rule
-    if policy.min_count > policy.max_count:
+def _check(rule: Rule) -> None:
+    if rule.minimum > rule.maximum:
         raise UsageError(
-            f"min_count {policy.min_count} is above max_count {policy.max_count}.",
+            f"minimum {rule.minimum} is above maximum {rule.maximum}.",
             "Lower the first or raise the second.",
         )
-    if isinstance(rule, rules.Threshold) and rule.down_at >= rule.up_at:
+    if "target" in _SETTINGS[rule.policy] and not rule.target:
         raise UsageError(
-            f"down_at {rule.down_at:g} is not below up_at {rule.up_at:g}.",
-            "Lower the first or raise the second; at one value the number would never rest.",
+            f"The rule '{rule.policy}' has no target.",
+            "Set it, e.g. target=200ms of the response time, or target=40 requests/s and instance.",
         )
-    if isinstance(rule, rules.Step):
-        out = [bound for bound, change in rule.steps if change > 0]
-        back = [bound for bound, change in rule.steps if change < 0]
-        if out and back and max(back) >= min(out):
-            raise UsageError(
-                f"A step removes instances at {max(back):g} or below and another adds some from "
-                f"{min(out):g} on.",
-                "Leave a gap between both.",
-            )
+    if rule.policy == rules.SCHEDULE and not rule.schedule:
+        raise UsageError("The rule 'schedule' has no schedule.", "Use schedule=00:00 2;08:00 10.")
+    steps = rule.steps or ((rule.up_at, rule.step), (rule.down_at, -rule.step))
+    out = [bound for bound, change in steps if change > 0]
+    back = [bound for bound, change in steps if change < 0]
+    if rule.policy == rules.STEP and out and back and max(back) >= min(out):
+        raise UsageError(
+            f"A step removes instances below {max(back):g}, and another adds some above "
+            f"{min(out):g}.",
+            "Leave a gap between both.",
+        )
