@@ -16,6 +16,7 @@ from nephoscope.results.feature import Feature
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "nephoscope"
 
 ROWS: tuple[tuple[str, ...], ...] = (
+    ("autoscalers",),
     ("core",),
     ("catalog",),
     ("stats",),
@@ -37,6 +38,7 @@ SPLIT = frozenset({"cli", "core", "features", "measure"})
 """Folders of which each folder is a package for the search of cycles."""
 
 STATS_MAY_IMPORT = (
+    "autoscalers.rules",
     "core.errors",
     "core.grouping",
     "core.model",

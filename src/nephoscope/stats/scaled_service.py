@@ -347,6 +347,8 @@ class _Simulation:
     def _note(self, steps: list[tuple[float, int]], time_s: float, count: int) -> None:
         if steps[-1][0] >= time_s - _HAIR:
             steps[-1] = (steps[-1][0], count)
+            if len(steps) > 1 and steps[-2][1] == count:
+                steps.pop()
         elif steps[-1][1] != count:
             steps.append((time_s, count))
 

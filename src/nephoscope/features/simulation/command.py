@@ -12,7 +12,15 @@ from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.documents import RESULT, Row
 from nephoscope.cli.kit.named import RUN, SCENARIO
-from nephoscope.cli.kit.options import SEEDS, Count, argument, flag, option
+from nephoscope.cli.kit.options import (
+    SEEDS,
+    Count,
+    argument,
+    duration,
+    flag,
+    option,
+    repeated,
+)
 
 if TYPE_CHECKING:
     from nephoscope.catalog.scenarios import Scenario, SimulationKind
@@ -36,7 +44,7 @@ class Scenarios:
 
 @group()
 def simulate() -> None:
-    """Simulate sites and users, CPU schedulers, instance selection."""
+    """Simulate sites and users, CPU schedulers, instance selection, autoscaling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,71 @@ def selection(args: SimulationArguments) -> int:
     from nephoscope.catalog import scenarios
 
     return _simulate(scenarios.SELECTION, args)
+
+
+@dataclass(frozen=True, slots=True)
+class _SimulateElasticArguments:
+    trace: Path = argument(options.PATH, metavar="TRACE")
+    objective: str = option(
+        "--objective", "TEXT", "Response-time objective, e.g. 'p95 < 200ms'.", required=True
+    )
+    service_s: float = option(
+        "--service-time",
+        duration("1 us", "1 h"),
+        "Mean time that a request occupies an instance.",
+        required=True,
+    )
+    rules: tuple[str, ...] = repeated(
+        "--rule", "RULE", "Rule and settings: tracking:target=0.5|0.7,cooldown_in=5min."
+    )
+    values: Mapping[str, str] = options.set_option("Set boot, warm_up, lag, interval, ….")
+    test: Path | None = option("--test-trace", options.PATH, "Trace of another day to back-test.")
+    replications: int = option(
+        "--replications", Count(1, 1000), "Number of replications.", default=5
+    )
+    seed: int = option("--seed", SEEDS, "Random seed.", default=0)
+    to: Path | None = options.REPORT_FILE
+    as_json: bool = options.JSON
+
+
+@command(
+    simulate,
+    prints=Document("elastic_simulation", ".features.simulation.scaling.records:ScalingAnalysis"),
+    requests=Excluded("simulates many settings, which takes minutes"),
+    is_work=True,
+    examples=(
+        "day.csv --objective 'p95 < 200ms' --service-time 20ms --rule tracking:target=0.6",
+        "day.csv --objective 'p95 < 200ms' --service-time 20ms --test-trace other.csv",
+    ),
+)
+def elastic(args: _SimulateElasticArguments) -> int:
+    """Simulate autoscaling rules on a trace of load, and find the best settings.
+
+    TRACE is a CSV file with the columns time_s and rate (requests/s).
+    """
+    from nephoscope.cli.kit.section_output import present
+    from nephoscope.features.load.objective import LatencyObjective
+    from nephoscope.features.simulation.scaling import grid, result, settings, traces
+    from nephoscope.features.simulation.scaling.section import scaling_section
+    from nephoscope.stats.queueing import ResponseObjective
+    from nephoscope.stats.scaled_service import ScaledService
+
+    objective = LatencyObjective.of(args.objective)
+    limit_s = objective.limit_ns / 1e9
+    service = settings.with_settings(
+        ScaledService(
+            services_per_s=1 / args.service_s,
+            objective=ResponseObjective(limit_s, objective.share_ratio),
+        ),
+        args.values,
+    )
+    candidates = grid.candidates(args.rules or grid.defaults(1 / args.service_s, limit_s))
+    wanted = result.SearchSettings(objective, candidates, args.replications, args.seed)
+    trace = traces.read(args.trace)
+    test = None if args.test is None else traces.read(args.test)
+    analysis = result.analyse(service, wanted, trace, test)
+    page = scaling_section(analysis)
+    return present(analysis, page, as_json=args.as_json, to=args.to, source=str(args.trace))
 
 
 def _simulate(

@@ -1,0 +1,181 @@
+"""Analyses scaling rules on a trace: lower bound, best settings, replay of a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from nephoscope.autoscalers.rules import Scaler
+from nephoscope.core.errors import UsageError
+from nephoscope.features.load.objective import LatencyObjective
+from nephoscope.features.simulation.scaling import search, sentences, settings
+from nephoscope.features.simulation.scaling.grid import Candidate
+from nephoscope.features.simulation.scaling.records import (
+    ReplayedDecisions,
+    ScalingAnalysis,
+    ScalingCandidate,
+    ScalingCurves,
+    TraceBound,
+)
+from nephoscope.features.simulation.scaling.search import Simulated
+from nephoscope.features.simulation.scaling.traces import Trace
+from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
+from nephoscope.stats.scaled_service import ScaledService, demand_of, simulate
+from nephoscope.stats.statistics.values import Refused
+
+Watched = Callable[[Iterable[Candidate]], Iterable[Candidate]]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """What a search needs besides its traces. replications: 1 observes metrics without error."""
+
+    objective: LatencyObjective
+    candidates: Sequence[Candidate]
+    replications: int = 5
+    seed: int = 0
+
+
+def analyse(
+    service: ScaledService,
+    wanted: SearchSettings,
+    trace: Trace,
+    test: Trace | None = None,
+    watched: Watched = iter,
+) -> ScalingAnalysis:
+    """Returns the analysis. Raises UsageError where the trace cannot be simulated."""
+    try:
+        return _analyse(service, wanted, trace, test, watched)
+    except Refused as refusal:
+        raise UsageError(
+            f"{trace.name}: {refusal}", "Change --objective, --set or --rule."
+        ) from None
+
+
+def _analyse(
+    service: ScaledService,
+    wanted: SearchSettings,
+    trace: Trace,
+    test: Trace | None,
+    watched: Watched,
+) -> ScalingAnalysis:
+    allowed = 1 - wanted.objective.share_ratio
+    demand = demand_of(service, trace.rate)
+    if not any(demand.counts):
+        raise Refused("The rate is 0 throughout: nothing can be provisioned for it.")
+
+    def outcomes_on(load: Trace, needed: StepFunction) -> list[Simulated]:
+        return search.simulated(
+            wanted.candidates, service, load, needed, wanted.replications, wanted.seed, watched
+        )
+
+    outcomes = outcomes_on(trace, demand)
+    best, equals = search.best_of(outcomes, allowed)
+    tested: list[Simulated] = []
+    test_bound = None
+    if test is not None:
+        test_demand = demand_of(service, test.rate)
+        tested = outcomes_on(test, test_demand)
+        test_bound = _bound(test, test_demand, service)
+    candidates = _candidates(outcomes, tested, best, equals, allowed)
+    bound = _bound(trace, demand, service)
+    replay = None
+    if trace.decisions and len(wanted.candidates) == 1:
+        replay = _replayed(wanted.candidates[0], service, trace, demand)
+    answer = sentences.Answer(
+        wanted.objective, allowed, trace.name, candidates, bound, test_bound, replay
+    )
+    test_best = search.best_of(tested, allowed) if tested else None
+    return ScalingAnalysis(
+        sentences.best_sentence(answer),
+        tuple(
+            sentences.remarks(answer, None if test_best is None else [*map(_named, test_best[1])])
+        ),
+        str(wanted.objective),
+        round(allowed, 12),
+        service.services_per_s,
+        settings.as_text(service),
+        wanted.replications,
+        wanted.seed,
+        bound,
+        candidates,
+        test_bound,
+        replay,
+        ScalingCurves(_points(trace.rate), _points(demand), _points(best.first.supply)),
+    )
+
+
+def _named(outcome: Simulated) -> str:
+    return str(outcome.candidate)
+
+
+def _points(steps: StepFunction) -> tuple[tuple[float, float], ...]:
+    return tuple(zip(steps.times_s, steps.counts, strict=True))
+
+
+def _bound(trace: Trace, demand: StepFunction, service: ScaledService) -> TraceBound:
+    return TraceBound(
+        trace.name,
+        trace.end_s - trace.start_s,
+        trace.rate.area(trace.start_s, trace.end_s),
+        max(trace.rate.counts),
+        int(max(demand.counts)),
+        clairvoyant_billed_s(demand, trace.start_s, trace.end_s, service.billed_s) / 3600,
+    )
+
+
+def _candidates(
+    outcomes: Sequence[Simulated],
+    tested: Sequence[Simulated],
+    best: Simulated,
+    equals: Sequence[Simulated],
+    allowed: float,
+) -> tuple[ScalingCandidate, ...]:
+    """Returns the best one, those equal to it, those that meet the objective, and the others."""
+    on_frontier = search.frontier(outcomes)
+
+    def rank(place: int) -> tuple[int, float]:
+        outcome = outcomes[place]
+        group = (outcome is best, outcome in equals, outcome.meets(allowed), True).index(True)
+        return group, float(outcome.cost_h.mean())
+
+    return tuple(
+        ScalingCandidate(
+            outcomes[place].candidate.policy,
+            outcomes[place].candidate.settings,
+            outcomes[place].figures,
+            outcomes[place].meets(allowed),
+            outcomes[place] in on_frontier,
+            outcomes[place] in equals,
+            tested[place].figures if tested else None,
+            tested[place].meets(allowed) if tested else None,
+        )
+        for place in sorted(range(len(outcomes)), key=rank)
+    )
+
+
+def _replayed(
+    candidate: Candidate, service: ScaledService, trace: Trace, demand: StepFunction
+) -> ReplayedDecisions:
+    """Makes the recorded decisions again, and simulates the recorded load from the same start."""
+    scaler = Scaler(candidate.rule)
+    first, equal = None, 0
+    for recorded in trace.decisions:
+        if scaler.decide(recorded.observation).desired == recorded.desired:
+            equal += 1
+        elif first is None:
+            first = recorded.observation.at_s
+    start = replace(service, start_count=max(1, trace.decisions[0].observation.ready))
+    run = simulate(candidate.rule, start, trace.rate, trace.end_s)
+    window = trace.decisions[0].observation.at_s, trace.end_s
+    measured = measures(trace.supply, demand, *window)
+    model = measures(run.supply, demand, *window)
+    return ReplayedDecisions(
+        len(trace.decisions),
+        equal,
+        first,
+        measured.under_provisioned,
+        measured.over_provisioned,
+        model.under_provisioned,
+        model.over_provisioned,
+    )

@@ -1,0 +1,131 @@
+"""Simulates every candidate on a trace, and selects the best by cost and slow requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nephoscope.features.simulation.scaling.grid import Candidate
+from nephoscope.features.simulation.scaling.records import ScalingFigures
+from nephoscope.features.simulation.scaling.traces import Trace
+from nephoscope.stats.elasticity import StepFunction, measures
+from nephoscope.stats.scaled_service import ScaledRun, ScaledService, simulate
+from nephoscope.stats.statistics import means
+from nephoscope.stats.statistics.values import Array
+
+CONFIDENCE = 0.95
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One candidate on one trace: cost in hours and share of slow requests of each replication."""
+
+    candidate: Candidate
+    cost_h: Array
+    slow_ratio: Array
+    figures: ScalingFigures
+    first: ScaledRun
+
+    def meets(self, allowed: float) -> bool:
+        """Returns whether the mean share of slow requests is within the allowed one."""
+        return float(self.slow_ratio.mean()) <= allowed + _ROUNDING
+
+
+def simulated(
+    candidates: Sequence[Candidate],
+    service: ScaledService,
+    trace: Trace,
+    demand: StepFunction,
+    replications: int,
+    seed: int,
+    watched: Callable[[Iterable[Candidate]], Iterable[Candidate]] = iter,
+) -> list[Simulated]:
+    """Returns the outcome of each candidate; replication k has the same seed for all of them.
+
+    The first replication has no sampling errors where it is the only one.
+    """
+    return [
+        _simulated(candidate, service, trace, demand, replications, seed)
+        for candidate in watched(candidates)
+    ]
+
+
+def _simulated(
+    candidate: Candidate,
+    service: ScaledService,
+    trace: Trace,
+    demand: StepFunction,
+    replications: int,
+    seed: int,
+) -> Simulated:
+    runs = [
+        simulate(
+            candidate.rule,
+            service,
+            trace.rate,
+            trace.end_s,
+            np.random.default_rng((seed, replication)) if replications > 1 else None,
+        )
+        for replication in range(replications)
+    ]
+    cost_h = np.array([run.billed_h(service.billed_s) for run in runs])
+    slow = np.array([run.slow_ratio for run in runs])
+    sampling_s = min(service.interval_s, trace.end_s - trace.start_s)
+    each = [
+        measures(run.supply, demand, trace.start_s, trace.end_s, sampling_s=sampling_s)
+        for run in runs
+    ]
+    figures = ScalingFigures(
+        means.mean_t(cost_h, unit="h", confidence=CONFIDENCE, least=0.0),
+        means.mean_t(slow, unit="ratio", confidence=CONFIDENCE, least=0.0),
+        float(np.mean([run.violated_s for run in runs])),
+        float(np.mean([one.under_provisioned for one in each])),
+        float(np.mean([one.over_provisioned for one in each])),
+        float(np.mean([len(run.supply.times_s) - 1 for run in runs])),
+    )
+    return Simulated(candidate, cost_h, slow, figures, runs[0])
+
+
+def best_of(outcomes: Sequence[Simulated], allowed: float) -> tuple[Simulated, list[Simulated]]:
+    """Returns the best candidate, and all that cannot be distinguished from it (it is among them).
+
+    The goal is the cost among those that meet the objective; where none does, the share of slow
+    requests. A difference counts where its paired interval, at a confidence that allows for all
+    comparisons with the best (Bonferroni), excludes 0.
+    """
+    meeting = [outcome for outcome in outcomes if outcome.meets(allowed)]
+
+    def goal(outcome: Simulated) -> Array:
+        return outcome.cost_h if meeting else outcome.slow_ratio
+
+    pool = meeting or list(outcomes)
+    best = min(pool, key=lambda outcome: float(goal(outcome).mean()))
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(pool) - 1)
+    return best, [outcome for outcome in pool if _is_equal(goal(outcome) - goal(best), confidence)]
+
+
+def _is_equal(differences: Array, confidence: float) -> bool:
+    scale = float(np.abs(differences).max())
+    if scale <= _ROUNDING:
+        return True
+    if differences.size < 2 or float(np.ptp(differences)) <= _ROUNDING:
+        return False
+    interval = means.t_interval(differences, unit="h", confidence=confidence)
+    return interval.low is None or interval.low <= 0
+
+
+def frontier(outcomes: Sequence[Simulated]) -> list[Simulated]:
+    """Returns the candidates that no other beats in cost without more slow requests, or in slow
+    requests without more cost; the cheapest first."""
+    ordered = sorted(
+        outcomes,
+        key=lambda outcome: (float(outcome.cost_h.mean()), float(outcome.slow_ratio.mean())),
+    )
+    members: list[Simulated] = []
+    for outcome in ordered:
+        if not members or outcome.slow_ratio.mean() < members[-1].slow_ratio.mean() - _ROUNDING:
+            members.append(outcome)
+    return members
