@@ -167,7 +167,7 @@ class _SimulateElasticArguments:
     values: Mapping[str, str] = options.set_option("Set boot, warm_up, lag, interval, ….")
     test: Path | None = option("--test-trace", options.PATH, "Trace of another day to back-test.")
     replications: int = option(
-        "--replications", Count(1, 1000), "Number of replications.", default=5
+        "--replications", Count(1, 1000), "Number of replications.", default=REPLICATIONS
     )
     seed: int = option("--seed", SEEDS, "Random seed.", default=0)
     to: Path | None = options.REPORT_FILE

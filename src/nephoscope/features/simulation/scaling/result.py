@@ -32,7 +32,7 @@ class SearchSettings:
 
     objective: LatencyObjective
     candidates: Sequence[Candidate]
-    replications: int = 5
+    replications: int = 10
     seed: int = 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -93,8 +94,8 @@ def best_of(outcomes: Sequence[Simulated], allowed: float) -> tuple[Simulated, l
     """Returns the best candidate, and all that cannot be distinguished from it (it is among them).
 
     The goal is the cost among those that meet the objective; where none does, the share of slow
-    requests. A difference counts where its paired interval, at a confidence that allows for all
-    comparisons with the best (Bonferroni), excludes 0.
+    requests. A difference counts where its paired interval excludes 0, at a confidence that allows
+    for all pairs (Bonferroni), because the best of several equal ones is chosen by chance.
     """
     meeting = [outcome for outcome in outcomes if outcome.meets(allowed)]
 
@@ -103,7 +104,7 @@ def best_of(outcomes: Sequence[Simulated], allowed: float) -> tuple[Simulated, l
 
     pool = meeting or list(outcomes)
     best = min(pool, key=lambda outcome: float(goal(outcome).mean()))
-    confidence = 1 - (1 - CONFIDENCE) / max(1, len(pool) - 1)
+    confidence = 1 - (1 - CONFIDENCE) / max(1, math.comb(len(pool), 2))
     return best, [outcome for outcome in pool if _is_equal(goal(outcome) - goal(best), confidence)]
 
 

@@ -62,18 +62,19 @@ def best_sentence(answer: Answer) -> str:
     if len(answer.candidates) == 1:
         return f"{answer.trace}: {name_of(best)} {verdict} {answer.objective}: {figures}."
     equal = sum(candidate.is_best for candidate in answer.candidates) - 1
-    if not best.meets:
-        return (
-            f"{answer.trace}: none of {len(answer.candidates)} settings meets {answer.objective}; "
-            f"{name_of(best)} comes nearest: {figures}."
-        )
     count = len(answer.candidates)
+    others = "another setting" if equal == 1 else f"{equal} other settings"
+    if not best.meets:
+        more = f"; {others} cannot be distinguished from it" if equal else ""
+        return (
+            f"{answer.trace}: none of {count} settings meets {answer.objective}; "
+            f"{name_of(best)} comes nearest: {figures}{more}."
+        )
     if not equal:
         return (
             f"{answer.trace}: {name_of(best)} is the cheapest of {count} settings that meets "
             f"{answer.objective}: {figures}."
         )
-    others = "another setting" if equal == 1 else f"{equal} other settings"
     return (
         f"{answer.trace}: {name_of(best)} meets {answer.objective} at the lowest cost, {figures}; "
         f"of {count} settings, {others} cannot be distinguished from it."
