@@ -215,5 +215,5 @@ def test_settings_of_the_service_are_read() -> None:
     assert (service.boot_s, service.warm_up_s) == (300.0, 10.0)
     assert (service.backlog, service.start_count) == (0, 3)
     for settings in ({"boots": "1s"}, {"boot": "-1s"}, {"start": "0"}, {"interval": "0s"}):
-        with pytest.raises(UsageError, match="^(--set|'-1s')"):
+        with pytest.raises(UsageError, match=r"^(--set|'-1s')"):
             with_settings(SERVICE, settings)

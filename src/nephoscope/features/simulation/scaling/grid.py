@@ -57,8 +57,8 @@ def candidates(texts: Sequence[str]) -> list[Candidate]:
             raise UsageError(
                 f"--rule: more than {LARGEST:,} combinations of settings.", "Use fewer values."
             )
-        for values in itertools.product(*axes.values()):
-            settings = dict(zip(axes, values, strict=True))
+        for combination in itertools.product(*axes.values()):
+            settings = dict(zip(axes, combination, strict=True))
             candidate = Candidate(policy, settings, rule_of(policy, settings))
             made.setdefault(str(candidate), candidate)
     return list(made.values())

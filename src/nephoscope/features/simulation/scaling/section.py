@@ -11,7 +11,7 @@ from nephoscope.features.simulation.scaling.records import (
     ScalingCurves,
 )
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table, items
 from nephoscope.report.columns import number, table, text
 
 _SHOWN = 20
@@ -55,11 +55,13 @@ def _table(
     *,
     collapsed: bool = False,
 ) -> Table:
-    tested = ()
+    tested: tuple[Column[ScalingCandidate], ...] = ()
     if analysis.test_bound is not None:
         tested = (
-            number("test: hours", lambda row: f"{row.test.cost_h.value:.4g}"),
-            number("test: slow", lambda row: sentences.share(row.test.slow_ratio.value)),
+            number("test: hours", lambda row: row.test and f"{row.test.cost_h.value:.4g}"),
+            number(
+                "test: slow", lambda row: row.test and sentences.share(row.test.slow_ratio.value)
+            ),
         )
     return table(
         rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
@@ -28,20 +29,21 @@ _LARGEST_COUNT = 100_000
 
 def with_settings(service: ScaledService, settings: Mapping[str, str]) -> ScaledService:
     """Returns the service with settings as text. Raises UsageError for a wrong name or value."""
+    changes: dict[str, Any] = {}
     for written, text in settings.items():
         name = written.replace("-", "_")
         if name in _DURATIONS:
             least_s = _SHORTEST_S if name in ("window", "interval") else 0.0
-            service = replace(service, **{_DURATIONS[name]: _seconds(name, text, least_s)})
+            changes[_DURATIONS[name]] = _seconds(name, text, least_s)
         elif name in _COUNTS:
-            service = replace(service, **{_COUNTS[name]: _count(name, text)})
+            changes[_COUNTS[name]] = _count(name, text)
         else:
             raise UsageError(
                 f"--set: '{written:.40}' is no setting of the service"
                 f"{did_you_mean(written, NAMES)}.",
                 f"Settings: {', '.join(NAMES)}. Those of a rule belong to --rule.",
             )
-    return service
+    return replace(service, **changes)
 
 
 def _seconds(name: str, text: str, least_s: float) -> float:
