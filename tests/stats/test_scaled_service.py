@@ -182,8 +182,9 @@ class _Played:
         if abs(ratio - 1) > 0.1:
             needed = max(1, math.ceil(self.ready * ratio))
         for number in range(needed - self.desired):
-            # Apart by a nanosecond, so that each can be cancelled.
-            self.starting.append(now + SERVICE.boot_s + SERVICE.warm_up_s + 1e-9 * number)
+            # Apart by a nanosecond, so that each can be cancelled; before a decision at that time.
+            delay_s = SERVICE.boot_s + SERVICE.warm_up_s - 1e-9 * (number + 1)
+            self.starting.append(now + delay_s)
             heapq.heappush(self.events, (self.starting[-1], READY))
         for _ in range(self.desired - needed):
             if self.starting:
@@ -193,19 +194,50 @@ class _Played:
         self.desired = needed
 
 
-def test_areas_are_within_a_tenth_of_those_of_a_played_queue() -> None:
-    rate = StepFunction((0.0, 300.0, 900.0, 1500.0), (20.0, 44.0, 73.0, 25.0))
-    end_s = 2100.0
-    service = replace(SERVICE, start_count=3)
-    rule = Rule(target=0.55, maximum=99)
+def _areas(counts: tuple[float, ...], target: float, played: int) -> tuple[np.ndarray, np.ndarray]:
+    """Missing and unneeded instances of simulated and of played replications."""
+    rate, end_s = StepFunction((0.0, 300.0, 900.0, 1500.0), counts), 2100.0
+    service, rule = replace(SERVICE, start_count=3), Rule(target=target, maximum=999)
     demand = demand_of(service, rate)
-    model = measures(simulate(rule, service, rate, end_s).supply, demand, 0, end_s)
-    played = [
-        measures(_Played(0.55, seed).supply(rate, end_s), demand, 0, end_s) for seed in (0, 1)
+    supplies = [
+        [
+            simulate(rule, service, rate, end_s, np.random.default_rng(seed)).supply
+            for seed in range(20)
+        ],
+        [_Played(target, seed).supply(rate, end_s) for seed in range(played)],
     ]
-    for name in ("under_provisioned", "over_provisioned"):
-        expected = float(np.mean([getattr(each, name) for each in played]))
-        assert getattr(model, name) == pytest.approx(expected, rel=0.1), name
+    return tuple(  # type: ignore[return-value]
+        np.array(
+            [
+                (each.under_provisioned, each.over_provisioned)
+                for each in (measures(supply, demand, 0, end_s) for supply in group)
+            ]
+        )
+        for group in supplies
+    )
+
+
+def test_areas_are_within_a_tenth_of_those_of_a_played_queue() -> None:
+    simulated, played = _areas((20.0, 44.0, 73.0, 25.0), 0.55, 2)
+    assert simulated.mean(axis=0) == pytest.approx(played.mean(axis=0), rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("counts", "target"),
+    [
+        ((20.0, 50.0, 90.0, 30.0), 0.6),
+        ((20.0, 120.0, 200.0, 60.0), 0.6),
+        ((20.0, 60.0, 100.0, 40.0), 0.5),
+        ((20.0, 30.0, 45.0, 15.0), 0.7),
+    ],
+)
+def test_areas_of_many_replications(counts: tuple[float, ...], target: float) -> None:
+    simulated, played = _areas(counts, target, 10)
+    # A tenth, and the error of both means.
+    errors = [group.std(axis=0, ddof=1) / np.sqrt(len(group)) for group in (simulated, played)]
+    apart = np.abs(simulated.mean(axis=0) - played.mean(axis=0))
+    assert (apart <= 0.1 * played.mean(axis=0) + 3 * np.hypot(*errors)).all()
 
 
 def test_sampling_errors_vary_decisions_and_a_seed_repeats_them() -> None:

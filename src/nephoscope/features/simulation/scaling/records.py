@@ -63,8 +63,8 @@ class ReplayedDecisions:
     """The decisions of a recorded run, made again by the rule from what was observed.
 
     first_difference_s: time of the first that differs; null where none does. measured_under,
-    measured_over: mean missing and unneeded instances of the recorded run; simulated_*: of the
-    simulation of its load, which starts with the same number.
+    measured_over: mean missing and unneeded instances of the recorded run; simulated_*: of
+    simulations of its load that start with the same number, in the mean of the replications.
     """
 
     decisions: int

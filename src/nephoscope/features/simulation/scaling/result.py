@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from nephoscope.autoscalers.rules import Scaler
 from nephoscope.core.errors import UsageError
@@ -20,7 +21,7 @@ from nephoscope.features.simulation.scaling.records import (
 from nephoscope.features.simulation.scaling.search import Simulated
 from nephoscope.features.simulation.scaling.traces import Trace
 from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
-from nephoscope.stats.scaled_service import ScaledService, demand_of, simulate
+from nephoscope.stats.scaled_service import ScaledService, demand_of
 from nephoscope.stats.statistics.values import Refused
 
 Watched = Callable[[Iterable[Candidate]], Iterable[Candidate]]
@@ -81,7 +82,7 @@ def _analyse(
     bound = _bound(trace, demand, service)
     replay = None
     if trace.decisions and len(wanted.candidates) == 1:
-        replay = _replayed(wanted.candidates[0], service, trace, demand)
+        replay = _replayed(wanted, service, trace, demand)
     answer = sentences.Answer(
         wanted.objective, allowed, trace.name, candidates, bound, test_bound, replay
     )
@@ -155,9 +156,10 @@ def _candidates(
 
 
 def _replayed(
-    candidate: Candidate, service: ScaledService, trace: Trace, demand: StepFunction
+    wanted: SearchSettings, service: ScaledService, trace: Trace, demand: StepFunction
 ) -> ReplayedDecisions:
     """Makes the recorded decisions again, and simulates the recorded load from the same start."""
+    (candidate,) = wanted.candidates
     scaler = Scaler(candidate.rule)
     first, equal = None, 0
     for recorded in trace.decisions:
@@ -166,16 +168,16 @@ def _replayed(
         elif first is None:
             first = recorded.observation.at_s
     start = replace(service, start_count=max(1, trace.decisions[0].observation.ready))
-    run = simulate(candidate.rule, start, trace.rate, trace.end_s)
     window = trace.decisions[0].observation.at_s, trace.end_s
     measured = measures(trace.supply, demand, *window)
-    model = measures(run.supply, demand, *window)
+    runs = search.runs_of(candidate, start, trace, wanted.replications, wanted.seed)
+    model = [measures(run.supply, demand, *window) for run in runs]
     return ReplayedDecisions(
         len(trace.decisions),
         equal,
         first,
         measured.under_provisioned,
         measured.over_provisioned,
-        model.under_provisioned,
-        model.over_provisioned,
+        fmean(each.under_provisioned for each in model),
+        fmean(each.over_provisioned for each in model),
     )

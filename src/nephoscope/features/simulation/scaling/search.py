@@ -54,15 +54,11 @@ def simulated(
     ]
 
 
-def _simulated(
-    candidate: Candidate,
-    service: ScaledService,
-    trace: Trace,
-    demand: StepFunction,
-    replications: int,
-    seed: int,
-) -> Simulated:
-    runs = [
+def runs_of(
+    candidate: Candidate, service: ScaledService, trace: Trace, replications: int, seed: int
+) -> list[ScaledRun]:
+    """Returns the simulation of each replication."""
+    return [
         simulate(
             candidate.rule,
             service,
@@ -72,6 +68,17 @@ def _simulated(
         )
         for replication in range(replications)
     ]
+
+
+def _simulated(
+    candidate: Candidate,
+    service: ScaledService,
+    trace: Trace,
+    demand: StepFunction,
+    replications: int,
+    seed: int,
+) -> Simulated:
+    runs = runs_of(candidate, service, trace, replications, seed)
     cost_h = np.array([run.billed_h(service.billed_s) for run in runs])
     slow = np.array([run.slow_ratio for run in runs])
     sampling_s = min(service.interval_s, trace.end_s - trace.start_s)
