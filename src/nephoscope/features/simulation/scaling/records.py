@@ -78,9 +78,8 @@ class ReplayedDecisions:
 
 @dataclass(frozen=True, slots=True)
 class ScalingCurves:
-    """Steps of the chart, in seconds since the start: rate, needed and serving instances."""
+    """Steps of the chart: time in seconds, and needed or serving instances."""
 
-    rate: tuple[tuple[float, float], ...]
     needed: tuple[tuple[float, float], ...]
     serving: tuple[tuple[float, float], ...]
 

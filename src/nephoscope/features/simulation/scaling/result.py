@@ -102,7 +102,7 @@ def _analyse(
         candidates,
         test_bound,
         replay,
-        ScalingCurves(_points(trace.rate), _points(demand), _points(best.first.supply)),
+        ScalingCurves(_points(demand), _points(best.first.supply)),
     )
 
 

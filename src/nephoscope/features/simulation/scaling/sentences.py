@@ -72,7 +72,8 @@ def best_sentence(answer: Answer) -> str:
         )
     if not equal:
         return (
-            f"{answer.trace}: {name_of(best)} is the cheapest of {count} settings that meets "
+            f"{answer.trace}: {name_of(best)} is the cheapest of the "
+            f"{sum(each.meets for each in answer.candidates)} settings (of {count}) that meet "
             f"{answer.objective}: {figures}."
         )
     return (
