@@ -151,8 +151,8 @@ def _forecast(rule: Rule, observation: Observation) -> float | None:
     slope = sum((at_s - mean_s) * (rate - mean) for at_s, rate in recent) / spread if spread else 0
     trend = mean + slope * (observation.at_s + rule.horizon_s - mean_s)
     before_s = observation.at_s + rule.horizon_s - rule.period_s
-    past = bisect_right(observation.rates, (before_s, math.inf)) if rule.period_s else 0
-    return max(newest, trend, observation.rates[past - 1][1] if past else 0.0)
+    passed = bisect_right(observation.rates, (before_s, math.inf)) if rule.period_s else 0
+    return max(newest, trend, observation.rates[passed - 1][1] if passed else 0.0)
 
 
 @dataclass(slots=True)

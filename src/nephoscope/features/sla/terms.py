@@ -326,9 +326,9 @@ class Agreement(Record):
     def _steps_are_no_requests(self) -> Agreement:
         measures = {objective.measure for objective in self.objectives}
         if "scaling_time" in measures and len(measures) > 1:
-            other = min(measures - {"scaling_time"})
+            second = min(measures - {"scaling_time"})
             raise ValueError(
-                f"the events of scaling_time are steps of the demand, those of {other} are "
+                f"the events of scaling_time are steps of the demand, those of {second} are "
                 "requests; write an agreement for each"
             )
         return self

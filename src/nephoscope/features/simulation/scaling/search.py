@@ -90,8 +90,8 @@ def _simulated(
         means.mean_t(cost_h, unit="h", confidence=CONFIDENCE, least=0.0),
         means.mean_t(slow, unit="ratio", confidence=CONFIDENCE, least=0.0),
         float(np.mean([run.violated_s for run in runs])),
-        float(np.mean([one.under_provisioned for one in each])),
-        float(np.mean([one.over_provisioned for one in each])),
+        float(np.mean([measured.under_provisioned for measured in each])),
+        float(np.mean([measured.over_provisioned for measured in each])),
         float(np.mean([len(run.supply.times_s) - 1 for run in runs])),
     )
     return Simulated(candidate, cost_h, slow, figures, runs[0])

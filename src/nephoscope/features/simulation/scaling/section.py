@@ -14,7 +14,7 @@ from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table, items
 from nephoscope.report.columns import number, table, text
 
-_SHOWN = 20
+_MAX_ROWS = 20
 _POINTS = 5000
 """Steps of a curve that the chart draws."""
 
@@ -36,11 +36,11 @@ def _blocks(analysis: ScalingAnalysis) -> Iterator[Block]:
     if len(analysis.candidates) > 1:
         caption = "Frontier: no other setting has both a lower cost and fewer slow requests."
         yield _table(members, analysis, caption)
-        others = [each for each in analysis.candidates if not each.is_on_frontier]
-        if others:
-            more = f" The first {_SHOWN} of {len(others)}." if len(others) > _SHOWN else ""
+        rest = [each for each in analysis.candidates if not each.is_on_frontier]
+        if rest:
+            more = f" The first {_MAX_ROWS} of {len(rest)}." if len(rest) > _MAX_ROWS else ""
             caption = f"Other settings, the best first.{more}"
-            yield _table(others[:_SHOWN], analysis, caption, collapsed=True)
+            yield _table(rest[:_MAX_ROWS], analysis, caption, collapsed=True)
     else:
         yield _table(analysis.candidates, analysis, "Simulated setting:")
     if analysis.curves is not None:
@@ -84,13 +84,13 @@ def _chart(curves: ScalingCurves, name: str) -> Chart:
         (("needed (M/M/c)", curves.needed), ("serving", curves.serving))
     ):
         colour, _, _ = palette.style(place)
-        shown = steps[:: max(1, len(steps) // _POINTS)]
+        drawn = steps[:: max(1, len(steps) // _POINTS)]
         lines.append(
             figures.trace(
                 title,
-                [time_s / 3600 for time_s, _ in shown],
-                [count for _, count in shown],
-                [f"{time_s / 3600:.3g} h: {count:g} instances" for time_s, count in shown],
+                [time_s / 3600 for time_s, _ in drawn],
+                [count for _, count in drawn],
+                [f"{time_s / 3600:.3g} h: {count:g} instances" for time_s, count in drawn],
                 mode="lines",
                 line={"color": colour, "shape": "hv"},
             )
@@ -99,7 +99,7 @@ def _chart(curves: ScalingCurves, name: str) -> Chart:
         {"title": {"text": "time (h)"}}, {"title": {"text": "instances"}, "rangemode": "tozero"}
     )
     data = table(
-        curves.serving[:_SHOWN],
+        curves.serving[:_MAX_ROWS],
         number("time", lambda row: f"{row[0]:g} s"),
         number("serving", lambda row: f"{row[1]:g}"),
         caption="First changes of the serving instances.",

@@ -63,9 +63,9 @@ def best_sentence(answer: Answer) -> str:
         return f"{answer.trace}: {name_of(best)} {verdict} {answer.objective}: {figures}."
     equal = sum(candidate.is_best for candidate in answer.candidates) - 1
     count = len(answer.candidates)
-    others = "another setting" if equal == 1 else f"{equal} other settings"
+    tied = "another setting" if equal == 1 else f"{equal} other settings"
     if not best.meets:
-        more = f"; {others} cannot be distinguished from it" if equal else ""
+        more = f"; {tied} cannot be distinguished from it" if equal else ""
         return (
             f"{answer.trace}: none of {count} settings meets {answer.objective}; "
             f"{name_of(best)} comes nearest: {figures}{more}."
@@ -78,7 +78,7 @@ def best_sentence(answer: Answer) -> str:
         )
     return (
         f"{answer.trace}: {name_of(best)} meets {answer.objective} at the lowest cost, {figures}; "
-        f"of {count} settings, {others} cannot be distinguished from it."
+        f"of {count} settings, {tied} cannot be distinguished from it."
     )
 
 

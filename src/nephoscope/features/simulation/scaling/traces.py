@@ -117,8 +117,8 @@ def _decisions(
                 name: int(_number(where, row, name, _LARGEST_COUNT))
                 for name in ("present", "ready", "desired")
             }
-            past = tuple(zip(times[: place + 1], rates[: place + 1], strict=True))
-            seen = Observation(times[place], count["present"], count["ready"], value, past)
+            rates_so_far = tuple(zip(times[: place + 1], rates[: place + 1], strict=True))
+            seen = Observation(times[place], count["present"], count["ready"], value, rates_so_far)
             decisions.append(RecordedDecision(seen, count["desired"]))
     return decisions
 
