@@ -1,0 +1,1 @@
+"""Elasticity: how fast, how right and how expensive an autoscaler is."""

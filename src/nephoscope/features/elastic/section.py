@@ -1,0 +1,262 @@
+"""The report of autoscalers: supply, demand and latency, and the measures of elasticity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nephoscope.core import units
+from nephoscope.core.grouping import group_by
+from nephoscope.core.model import Estimate, RunResult
+from nephoscope.features.elastic.records import (
+    AutoscalerSummary,
+    Elasticity,
+    ElasticTrial,
+)
+from nephoscope.report import figures, palette, wording
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.columns import count, interval, number, ratio, table, text
+
+MAX_CHARTS = 6
+"""Trials that are drawn, the first of each autoscaler."""
+_MEASURES = {
+    "under_ratio": "under-provisioned (θU)",
+    "over_ratio": "over-provisioned (θO)",
+    "under_time_ratio": "time under-provisioned (τU)",
+    "over_time_ratio": "time over-provisioned (τO)",
+    "under_provisioned": "missing instances",
+    "over_provisioned": "surplus instances",
+    "instability_ratio": "instability (υ)",
+    "opposed_ratio": "opposite changes",
+    "jitter_per_min": "jitter",
+}
+_SEGMENTS = {
+    "metric_lag": "metric lag",
+    "decision": "decision",
+    "creation": "creation",
+    "boot": "boot",
+    "warm_up": "warm-up",
+    "rotation": "into rotation",
+    "first_response": "first response",
+    "total": "demand to rotation",
+}
+
+
+def build(result: RunResult) -> Section | None:
+    """Returns charts and tables; None where the run has no autoscaler."""
+    elastic = result.part(Elasticity)
+    if elastic is None:
+        return None
+    blocks: list[Block] = [Sentence(sentence, lead=True) for sentence in answer(result)]
+    firsts = [own[0] for own in group_by(elastic.trials, lambda trial: trial.autoscaler).values()]
+    blocks += [_chart(trial, elastic) for trial in firsts[:MAX_CHARTS]]
+    blocks += [Heading("Service and cost"), service_table(elastic)]
+    blocks += [Heading("Provisioning"), measures_table(elastic)]
+    if segments := segments_table(elastic):
+        blocks += [Heading("Time to scale"), segments]
+    if elastic.comparisons:
+        blocks += [Heading("Autoscalers against the first"), comparisons_table(elastic)]
+    blocks += items(warnings(elastic))
+    return Section("elasticity", "Elasticity", tuple(blocks))
+
+
+def answer(result: RunResult) -> list[str]:
+    """Returns a sentence for each autoscaler: its reaction, its violations and its cost."""
+    elastic = result.part(Elasticity)
+    return [] if elastic is None else [_sentence(each) for each in elastic.autoscalers]
+
+
+def _sentence(summary: AutoscalerSummary) -> str:
+    name = wording.clean(summary.autoscaler)
+    if summary.problems:
+        return f"{name} is not judged: {wording.clean(summary.problems[0])}"
+    parts = []
+    if "total" in summary.out_segments:
+        parts.append(f"out in {wording.estimate_text(summary.out_segments['total'])}")
+    if "total" in summary.in_segments:
+        parts.append(f"in in {wording.estimate_text(summary.in_segments['total'])}")
+    scales = f"scales {', '.join(parts)}; " if parts else ""
+    swings = (
+        f" It oscillates in {summary.oscillating_rounds} of {summary.rounds} rounds."
+        if summary.oscillating_rounds
+        else ""
+    )
+    return (
+        f"{name} {scales}{wording.estimate_text(summary.violated_requests)} of the requests miss "
+        f"the objective, at {wording.estimate_text(summary.cost)} times the least cost.{swings}"
+    )
+
+
+def warnings(elastic: Elasticity) -> list[str]:
+    """Returns what forbids a judgement, and what the figures have to be read with."""
+    return [
+        f"{wording.clean(each.autoscaler)}: {wording.clean(sentence)}"
+        for each in elastic.autoscalers
+        for sentence in (*each.problems, *each.notes)
+    ]
+
+
+def _steps(pairs: Sequence[tuple[float, float]], end_s: float) -> tuple[list[float], list[float]]:
+    times = [at_s for at_s, _ in pairs] + [end_s]
+    return times, [level for _, level in pairs] + [pairs[-1][1]]
+
+
+def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
+    """Supply and demand at the left axis, latency at the right one."""
+    name = wording.clean(trial.autoscaler)
+    curves = []
+    for title, pairs in (("demand", trial.demand), ("supply", trial.supply)):
+        times, levels = _steps(pairs, trial.duration_s)
+        hover = [
+            f"{title}, {at_s:.1f} s: {level:g}" for at_s, level in zip(times, levels, strict=True)
+        ]
+        xs = tuple(at_s * 1e9 for at_s in times)
+        curves.append(figures.Curve(title, xs, tuple(levels), hover=tuple(hover), step=True))
+    figure = figures.lines(
+        curves,
+        figures.Axis("time", "ns"),
+        figures.Axis("instances", "count", from_zero=True),
+        markers=False,
+    )
+    known = [point for point in trial.timeline if point.latency_s is not None]
+    if known:
+        _draw_latency(figure, [(p.at_s, (p.latency_s or 0.0) * 1e9) for p in known])
+    data = table(
+        trial.timeline,
+        text("time", lambda point: f"{point.at_s:.1f} s"),
+        number("demand", lambda point: f"{_level(trial.demand, point.at_s):g}"),
+        number("supply", lambda point: f"{_level(trial.supply, point.at_s):g}"),
+        number("due/s", lambda point: f"{point.offered_per_s:.0f}"),
+        number("valid/s", lambda point: f"{point.responses_per_s:.0f}"),
+        number("latency", lambda point: point.latency_s and point.latency_s * 1e9, "ns"),
+        number("failed", lambda point: f"{point.errors:.0f}"),
+        collapsed=True,
+    )
+    caption = (
+        f"Demand: instances of {units.format_value(elastic.capacity_per_s, 'per_s')} each that the "
+        f"load needs within {wording.clean(elastic.objective)}. Latency: its percentile in each "
+        "interval."
+    )
+    title = f"{name}: supply, demand and latency, round {trial.round}"
+    return Chart(f"elastic-{wording.slug(name)}", title, figure, data, caption, brief=None)
+
+
+def _draw_latency(figure: dict[str, Any], points: Sequence[tuple[float, float]]) -> None:
+    colour, _, _ = palette.style(2)
+    hover = [f"latency, {at_s:.1f} s: {units.format_value(ns, 'ns')}" for at_s, ns in points]
+    drawn = figures.trace(
+        "latency",
+        [at_s * 1e9 for at_s, _ in points],
+        [ns for _, ns in points],
+        hover,
+        mode="lines",
+        line={"color": colour, "width": 1},
+        yaxis="y2",
+    )
+    figure["data"].append(drawn)
+    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), [ns for _, ns in points])
+    figure["layout"]["yaxis2"] = axis | {"overlaying": "y", "side": "right", "showgrid": False}
+
+
+def _level(pairs: Sequence[tuple[float, float]], at_s: float) -> float:
+    return next((level for begin_s, level in reversed(pairs) if begin_s < at_s), pairs[0][1])
+
+
+def service_table(elastic: Elasticity) -> Table:
+    """Returns violations of the objective and cost of each autoscaler."""
+    return table(
+        elastic.autoscalers,
+        text("autoscaler", lambda row: row.autoscaler),
+        number("rounds", lambda row: row.rounds),
+        *interval("requests beyond", lambda row: row.violated_requests),
+        *interval("time beyond", lambda row: row.violated_time),
+        *interval("cost", lambda row: row.cost),
+        number("oscillates", lambda row: f"{row.oscillating_rounds} of {row.rounds}"),
+        caption=f"Requests that failed or missed the limit of {wording.clean(elastic.objective)}, "
+        "time in whose intervals its percentile did, and billed time over that of a clairvoyant "
+        "autoscaler that meets the demand at all times. Means of the rounds.",
+    )
+
+
+def measures_table(elastic: Elasticity) -> Table:
+    """Returns the measures of SPEC RG."""
+    rows: list[tuple[str, str, Estimate]] = [
+        (summary.autoscaler, title, summary.measures[name])
+        for summary in elastic.autoscalers
+        for name, title in _MEASURES.items()
+    ]
+    return table(
+        rows,
+        text("autoscaler", lambda row: row[0]),
+        text("measure", lambda row: row[1]),
+        *interval("value", lambda row: row[2]),
+        number("n", lambda row: row[2].n),
+        caption="Measures of SPEC RG, of which smaller is better: missing and surplus instances "
+        "relative to the demand, shares of time, changes that the demand does not have. Means of "
+        "the rounds.",
+    )
+
+
+def segments_table(elastic: Elasticity) -> Table | None:
+    """Returns the times of scaling by segment; None where no change was seen."""
+    rows: list[tuple[str, str, str, Estimate]] = []
+    for summary in elastic.autoscalers:
+        if summary.decision_interval is not None:
+            name = "between decisions"
+            rows.append((summary.autoscaler, "", name, summary.decision_interval))
+        for direction, segments in (("out", summary.out_segments), ("in", summary.in_segments)):
+            rows += [
+                (summary.autoscaler, direction, _SEGMENTS[name], estimate)
+                for name, estimate in segments.items()
+            ]
+    if not rows:
+        return None
+    return table(
+        rows,
+        text("autoscaler", lambda row: row[0]),
+        text("scaling", lambda row: row[1]),
+        text("segment", lambda row: row[2]),
+        *interval("time", lambda row: row[3]),
+        number("n", lambda row: row[3].n),
+        caption="Medians over all changes. Metric lag: from the change of the demand to the value "
+        "at which the rule wants another number; it contains the interval of the metric.",
+    )
+
+
+def comparisons_table(elastic: Elasticity) -> Table:
+    """Returns violated requests of each autoscaler against the first."""
+    return table(
+        elastic.comparisons,
+        text("autoscaler", lambda row: row.autoscaler),
+        text("against", lambda row: row.reference),
+        *ratio(
+            "ratio of requests beyond",
+            lambda row: row.violations.ratio,
+            lambda row: row.violations.n_a,
+        ),
+        text("verdict", lambda row: row.violations.verdict.word),
+        number("elastic speed-up", lambda row: row.speed_up and f"{row.speed_up:.3g}"),
+        caption="Share of requests beyond the objective over that of the first autoscaler, paired "
+        "by round; below 1 is better. Verdicts are corrected over all comparisons (Holm). Elastic "
+        "speed-up: SPEC RG's, above 1 is better.",
+    )
+
+
+def decisions_table(trials: Iterable[ElasticTrial]) -> Table:
+    """Returns the decisions that changed the number, or were cut."""
+    rows = [
+        (trial, point)
+        for trial in trials
+        for before, point in zip([None, *trial.decisions], trial.decisions, strict=False)
+        if point.reason != "rule" or (before is not None and before.desired != point.desired)
+    ]
+    return table(
+        rows,
+        text("autoscaler", lambda row: row[0].autoscaler),
+        number("round", lambda row: row[0].round),
+        text("time", lambda row: f"{row[1].at_s:.1f} s"),
+        count("wanted", lambda row: row[1].wanted),
+        count("decided", lambda row: row[1].desired),
+        text("reason", lambda row: row[1].reason),
+        collapsed=True,
+    )

@@ -1,0 +1,167 @@
+"""Trials of an experiment on elasticity, from the samples of generator and autoscaler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from nephoscope.catalog import instruments
+from nephoscope.core.model import Sample
+from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
+from nephoscope.features.elastic.records import DecisionPoint, ElasticTrial, LoadInterval
+from nephoscope.features.elastic.scaling_times import scaling_times
+from nephoscope.features.load.objective import LatencyObjective
+from nephoscope.results.names import UNANSWERED
+from nephoscope.stats import elasticity
+from nephoscope.stats.elasticity import StepFunction
+
+KINDS = frozenset({instruments.AUTOSCALER_REFERENCE, instruments.AUTOSCALER_OBSERVED})
+_PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
+
+
+def autoscaler_of(trial: BalancedTrial) -> BackgroundSamples | None:
+    """Returns the autoscaler of a trial; None without one."""
+    return next((each for each in trial.counters.values() if each.benchmark in KINDS), None)
+
+
+class TrialClock:
+    """Seconds since the generator began, of samples of the autoscaler. All clocks are one."""
+
+    def __init__(self, trial: BalancedTrial, scaler: BackgroundSamples) -> None:
+        record = trial.records[0]
+        begun_ns = int(record.started_at * 1e9) + record.timeline["measure"][0]
+        self._shift_ns = int(scaler.sum("started_wall_ns")) - begun_ns
+        self._samples = scaler.samples
+
+    def series(self, metric: str, **factors: str) -> list[tuple[float, Sample]]:
+        """Returns the samples of a metric with these factors, and their times, ascending."""
+        own = [
+            ((self._shift_ns + sample.at_ns) / 1e9, sample)
+            for sample in self._samples
+            if sample.metric == metric
+            and all(sample.factors.get(name) == value for name, value in factors.items())
+        ]
+        return sorted(own, key=lambda pair: pair[0])
+
+    def counts(self, state: str) -> StepFunction | None:
+        """Returns the number of instances in a state from the trial's begin on; None if unknown."""
+        series = self.series("instances_count", state=state)
+        if not series:
+            return None
+        before = [sample.value for at_s, sample in series if at_s <= 0]
+        levels = {0.0: before[-1] if before else series[0][1].value}
+        levels |= {at_s: sample.value for at_s, sample in series if at_s > 0}
+        return _changes_only(levels)
+
+
+def _changes_only(levels: Mapping[float, float]) -> StepFunction:
+    times, counts = list(levels), list(levels.values())
+    places = [n for n, count in enumerate(counts) if n == 0 or count != counts[n - 1]]
+    return StepFunction(tuple(times[n] for n in places), tuple(counts[n] for n in places))
+
+
+def demand_of(rates_per_s: Sequence[float], part_s: float, capacity_per_s: float) -> StepFunction:
+    """Returns the number of instances that each rate needs, one at least."""
+    levels = {
+        place * part_s: float(max(1, math.ceil(rate / capacity_per_s - 1e-9)))
+        for place, rate in enumerate(rates_per_s)
+    }
+    return _changes_only(levels)
+
+
+def elastic_trial(trial: BalancedTrial, scaler: BackgroundSamples) -> ElasticTrial | None:
+    """Returns what a trial shows; None where the number of instances was never observed."""
+    params = trial.params
+    rates = [float(rate) for rate in params["step_rates_per_s"]]
+    duration_s = float(params["duration_ns"]) / 1e9
+    part_s = duration_s / len(rates)
+    clock = TrialClock(trial, scaler)
+    supply = clock.counts("in_rotation")
+    if supply is None:
+        return None
+    demand = demand_of(rates, part_s, float(scaler.params["capacity_per_s"]))
+    objective = LatencyObjective.of(str(scaler.params["objective"]))
+    billed = clock.counts("billed") or supply
+    unit_s = float(scaler.params["billing_ns"]) / 1e9
+    changes = scaling_times(clock, supply, demand, duration_s)
+    timeline = tuple(_timeline(trial, objective, rates, part_s))
+    length_s = float(params["interval_ns"]) / 1e9
+    decided = clock.series("desired_count")
+    every = [at_s for at_s, _ in decided]
+    slow, failed = _violations(trial, objective)
+    return ElasticTrial(
+        autoscaler=scaler.name,
+        round=trial.round,
+        duration_s=duration_s,
+        supply=_within(supply, duration_s),
+        demand=_within(demand, duration_s),
+        measures=elasticity.measures(supply, demand, 0.0, duration_s),
+        changes=changes,
+        oscillations=elasticity.oscillations(
+            supply, demand, 0.0, duration_s, reaction_s=_reaction_s(changes)
+        ),
+        due=int(trial.sum("due_count")),
+        slow=slow,
+        failed=failed,
+        violated_s=length_s * sum(interval.is_violated for interval in timeline),
+        billed_s=elasticity.billed_s(elasticity.lives(billed, 0.0, duration_s), unit_s),
+        minimum_billed_s=elasticity.clairvoyant_billed_s(demand, 0.0, duration_s, unit_s),
+        decision_intervals_s=tuple(after - before for before, after in pairwise(every)),
+        decisions=tuple(_decisions(clock, duration_s)),
+        timeline=timeline,
+    )
+
+
+def _reaction_s(changes: Iterable[elasticity.ScalingTimes]) -> float:
+    """The longest time that a change of the demand was seen to take; 0 where none was answered."""
+    totals = [total for change in changes if (total := change.total_s()) is not None]
+    return max(totals, default=0.0)
+
+
+def _within(curve: StepFunction, end_s: float) -> tuple[tuple[float, float], ...]:
+    pairs = zip(curve.times_s, curve.counts, strict=True)
+    return tuple((at_s, count) for at_s, count in pairs if at_s < end_s)
+
+
+def _decisions(clock: TrialClock, end_s: float) -> Iterable[DecisionPoint]:
+    wanted = {at_s: sample.value for at_s, sample in clock.series("wanted_count")}
+    for at_s, sample in clock.series("desired_count"):
+        if 0 <= at_s < end_s:
+            reason = str(sample.factors["reason"])
+            yield DecisionPoint(at_s, int(wanted[at_s]), int(sample.value), reason)
+
+
+def _violations(trial: BalancedTrial, objective: LatencyObjective) -> tuple[int, int]:
+    """Returns the requests with a late response, and those that failed or had none."""
+    late = unanswered = 0
+    for samples in trial.samples:
+        for sample in samples:
+            if sample.metric == "latency_ns" and sample.value > objective.limit_ns:
+                late += sample.count
+            elif sample.metric == UNANSWERED["latency_ns"] and sample.value > objective.limit_ns:
+                unanswered += sample.count
+    failed = sum(count for kind, count in trial.errors().items() if kind != "unasked_bytes")
+    return late - unanswered, failed
+
+
+def _timeline(
+    trial: BalancedTrial, objective: LatencyObjective, rates: Sequence[float], part_s: float
+) -> Iterable[LoadInterval]:
+    length_s = float(trial.params["interval_ns"]) / 1e9
+    latency = _PERCENTILES[objective.share_ratio]
+    values: dict[int, dict[str, float]] = {}
+    for samples in trial.samples:
+        for sample in samples:
+            if sample.metric.startswith("interval_"):
+                place = round(sample.at_ns / 1e9 / length_s) - 1  # reported when it is over
+                values.setdefault(place, {})[sample.metric] = sample.value
+    for place, own in sorted(values.items()):
+        middle_s = (place + 0.5) * length_s
+        offered = rates[min(int(middle_s / part_s), len(rates) - 1)]
+        served, errors = own.get("interval_requests_per_s", 0.0), own["interval_errors_count"]
+        latency_s = own[latency] / 1e9 if latency in own and served else None
+        is_slow = latency_s is not None and latency_s > objective.limit_ns / 1e9
+        is_violated = is_slow or (not served and errors > 0)
+        at_s = (place + 1) * length_s
+        yield LoadInterval(at_s, offered, served, latency_s, errors, is_violated)
