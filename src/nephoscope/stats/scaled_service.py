@@ -42,7 +42,7 @@ class ScaledService:
     metric at a decision. window_s: over which metrics are averaged. interval_s: between decisions.
     billed_s: unit of the bill, 0 for the time itself. backlog: waiting requests that are accepted;
     others connect again after a timeout. start_count: instances at the start; None begins with the
-    minimum for the first rate.
+    minimum for the first rate. first_decision_s: from the start; None: interval_s.
     """
 
     services_per_s: float
@@ -55,6 +55,7 @@ class ScaledService:
     billed_s: float = 0.0
     backlog: float = math.inf
     start_count: int | None = None
+    first_decision_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,11 @@ class _Simulation:
                 f"{count:,} decisions and {len(self.rate.times_s):,} rates are too many to "
                 "simulate; use a longer interval or a shorter trace."
             )
-        decisions = self.start_s + service.interval_s * np.arange(1, count)
+        first_s = service.interval_s
+        if service.first_decision_s is not None:
+            first_s = service.first_decision_s
+        decisions = self.start_s + first_s + service.interval_s * np.arange(count)
+        decisions = decisions[decisions < self.end_s - _HAIR]
         ends = decisions - service.lag_s
         times = np.concatenate(
             (decisions, ends, ends - service.window_s, self.rate.times_s, [self.end_s])

@@ -91,13 +91,17 @@ def _step(text: str) -> tuple[float, float]:
 
 
 def _scheduled(text: str) -> tuple[float, int]:
-    parts = re.fullmatch(r"(\d{1,2}):(\d{2}) +(\d{1,6})", text)
-    if parts is None:
+    """Reads '08:30 10', a time of day, or '90s:10', a time since the start."""
+    clock = re.fullmatch(r"(\d{1,2}):(\d{2}) +(\d{1,6})", text)
+    since = re.fullmatch(r"([^:]+): *(\d{1,6})", text)
+    if clock is not None:
+        hour, minute, count = map(int, clock.groups())
+        if hour > 23 or minute > 59:
+            raise ValueError
+        return 3600.0 * hour + 60.0 * minute, count
+    if since is None:
         raise ValueError
-    hour, minute, count = map(int, parts.groups())
-    if hour > 23 or minute > 59 or count > _LARGEST_COUNT:
-        raise ValueError
-    return 3600.0 * hour + 60.0 * minute, count
+    return _seconds(since[1]), int(since[2])
 
 
 _POSITIVE = _Kind(partial(_number, 1e-9, 1e12), "0.7")

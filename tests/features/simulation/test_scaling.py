@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from nephoscope.autoscalers import rules
+from nephoscope.autoscalers.rules import rule_of
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
+from nephoscope.features.elastic.rule_texts import RuleLimits
+from nephoscope.features.elastic.rule_texts import rule_of as rule_text
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation.scaling import grid, result, search, traces
 from nephoscope.features.simulation.scaling.records import ScalingAnalysis, ScalingFigures
@@ -206,6 +211,30 @@ def test_a_grid_has_each_combination_once() -> None:
         for target, cooldown in itertools.product(("0.5", "0.6"), ("0s", "1min"))
     ] + ["tracking target=0.5"]
     assert len(grid.candidates(grid.defaults(50.0, 0.2))) == 34
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("rate=40", "tracking:metric=rate,target=40"),
+        (
+            "response-time=50ms,cooldown_in=1min",
+            "tracking:metric=response-time,target=50ms,cooldown_in=1min",
+        ),
+        ("queue=1..4", "step:metric=queue,down_at=1,up_at=4"),
+        ("predictive=40", "predictive:target=40"),
+    ],
+)
+def test_the_rules_of_experiments_have_the_same_names(short: str, long: str) -> None:
+    (first,), (second,) = (grid.candidates([text]) for text in (short, long))
+    assert first.rule == second.rule
+    text = short.partition(",")[0]
+    limits = RuleLimits(maximum=1000, cooldown_in_s=first.rule.cooldown_in_s)
+    measured = rule_of(rule_text(text, limits))
+    if measured.policy == rules.PREDICTIVE:
+        measured = replace(measured, history_s=900.0, horizon_s=300.0)
+    assert replace(measured, metric=first.rule.metric) == first.rule
+    assert len(grid.candidates(["cpu=0.5|0.6|0.7"])) == 3
 
 
 def test_settings_of_the_service_are_read() -> None:

@@ -151,18 +151,14 @@ def selection(args: SimulationArguments) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _SimulateElasticArguments:
-    trace: Path = argument(options.PATH, metavar="TRACE")
-    objective: str = option(
-        "--objective", "TEXT", "Response-time objective, e.g. 'p95 < 200ms'.", required=True
-    )
-    service_s: float = option(
-        "--service-time",
-        duration("1 us", "1 h"),
-        "Mean time that a request occupies an instance.",
-        required=True,
+    trace: Path | None = argument(options.PATH, required=False, metavar="[TRACE]")
+    name: str | None = option("--run", RUN, "Stored run of `elastic` to replay, instead of TRACE.")
+    objective: str | None = option("--objective", "'pN < TIME'", "Objective of response time.")
+    service_s: float | None = option(
+        "--service-time", duration("1 us", "1 h"), "Mean time that a request takes an instance."
     )
     rules: tuple[str, ...] = repeated(
-        "--rule", "RULE", "Rule and settings: tracking:target=0.5|0.7,cooldown_in=5min."
+        "--rule", "RULE", "Rule and settings, e.g. cpu=0.5|0.7,cooldown_in=5min."
     )
     values: Mapping[str, str] = options.set_option("Set boot, warm_up, lag, interval, ….")
     test: Path | None = option("--test-trace", options.PATH, "Trace of another day to back-test.")
@@ -171,6 +167,7 @@ class _SimulateElasticArguments:
     )
     seed: int = option("--seed", SEEDS, "Random seed.", default=0)
     to: Path | None = options.REPORT_FILE
+    store: Path | None = options.STORE
     as_json: bool = options.JSON
 
 
@@ -180,7 +177,7 @@ class _SimulateElasticArguments:
     requests=Excluded("simulates many settings, which takes minutes"),
     is_work=True,
     examples=(
-        "day.csv --objective 'p95 < 200ms' --service-time 20ms --rule tracking:target=0.6",
+        "day.csv --objective 'p95 < 200ms' --service-time 20ms --rule cpu=0.6",
         "day.csv --objective 'p95 < 200ms' --service-time 20ms --test-trace other.csv",
     ),
 )
@@ -190,28 +187,19 @@ def elastic(args: _SimulateElasticArguments) -> int:
     TRACE is a CSV file with the columns time_s and rate (requests/s).
     """
     from nephoscope.cli.kit.section_output import present
-    from nephoscope.features.load.objective import LatencyObjective
-    from nephoscope.features.simulation.scaling import grid, result, settings, traces
+    from nephoscope.features.simulation.scaling import request, result, traces
     from nephoscope.features.simulation.scaling.section import scaling_section
-    from nephoscope.stats.queueing import ResponseObjective
-    from nephoscope.stats.scaled_service import ScaledService
 
-    objective = LatencyObjective.of(args.objective)
-    limit_s = objective.limit_ns / 1e9
-    service = settings.with_settings(
-        ScaledService(
-            services_per_s=1 / args.service_s,
-            objective=ResponseObjective(limit_s, objective.share_ratio),
-        ),
+    made = request.made(
+        request.Stated(args.trace, args.name, args.objective, args.service_s, args.rules),
         args.values,
+        args.store,
     )
-    candidates = grid.candidates(args.rules or grid.defaults(1 / args.service_s, limit_s))
-    wanted = result.SearchSettings(objective, candidates, args.replications, args.seed)
-    trace = traces.read(args.trace)
+    wanted = result.SearchSettings(made.objective, made.candidates, args.replications, args.seed)
     test = None if args.test is None else traces.read(args.test)
-    analysis = result.analyse(service, wanted, trace, test)
+    analysis = result.analyse(made.service, wanted, made.trace, test)
     page = scaling_section(analysis)
-    return present(analysis, page, as_json=args.as_json, to=args.to, source=str(args.trace))
+    return present(analysis, page, as_json=args.as_json, to=args.to, source=made.trace.name)
 
 
 def _simulate(

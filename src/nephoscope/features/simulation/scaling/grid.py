@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from nephoscope.autoscalers import rules
 from nephoscope.autoscalers.rules import Rule
 from nephoscope.core.errors import UsageError
 from nephoscope.stats.scaling_settings import rule_of
@@ -41,6 +42,17 @@ def defaults(services_per_s: float, limit_s: float) -> tuple[str, ...]:
     )
 
 
+def recorded(rule: Rule) -> Candidate:
+    """Returns the rule of a recorded run, with its settings apart from defaults."""
+    settings = {
+        field.name: f"{value}"
+        for field in fields(rule)
+        if (value := getattr(rule, field.name)) != getattr(Rule(), field.name)
+        and field.name != "policy"
+    }
+    return Candidate(rule.policy, settings, rule)
+
+
 def candidates(texts: Sequence[str]) -> list[Candidate]:
     """Returns every combination of `RULE:NAME=VALUE|VALUE,NAME=VALUE`, each once, in order.
 
@@ -48,8 +60,7 @@ def candidates(texts: Sequence[str]) -> list[Candidate]:
     """
     made: dict[str, Candidate] = {}
     for text in texts:
-        policy, _, rest = text.strip().partition(":")
-        axes = _axes(text, rest)
+        policy, axes = _axes(text)
         count = 1
         for values in axes.values():
             count *= len(values)
@@ -64,15 +75,48 @@ def candidates(texts: Sequence[str]) -> list[Candidate]:
     return list(made.values())
 
 
-def _axes(text: str, settings: str) -> dict[str, list[str]]:
+def _axes(text: str) -> tuple[str, dict[str, list[str]]]:
+    """Returns the policy and the values of its settings, of either form of a rule.
+
+    `rate=40`, `queue=1..4`, `predictive=40` and `schedule=…` are those of `nephoscope elastic`.
+    """
+    head, _, rest = text.strip().partition(",")
+    policy, colon, first = head.partition(":")
     axes: dict[str, list[str]] = {}
-    for part in settings.split(",") if settings else ():
+    if "=" in policy:
+        (policy, axes), parts = _short_form(text, head), rest.split(",") if rest else []
+    else:
+        parts = [part for part in (first, *rest.split(",")) if part or colon]
+    for part in filter(None, parts):
         name, equals, values = part.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name or name in axes:
             raise UsageError(
                 f"--rule '{text:.60}': '{part:.40}' is no setting, or there twice.",
-                "Write RULE:NAME=VALUE,NAME=VALUE, e.g. tracking:target=0.5|0.7,cooldown_in=5min.",
+                "Write, e.g., rate=40 or tracking:metric=rate,target=30|40,cooldown_in=5min.",
             )
         axes[name] = [value.strip() for value in values.split("|")]
-    return axes
+    return policy, axes
+
+
+def _short_form(text: str, head: str) -> tuple[str, dict[str, list[str]]]:
+    name, _, values = head.partition("=")
+    levels = [value.strip() for value in values.split("|")]
+    if name == rules.PREDICTIVE:
+        return name, {"target": levels}
+    if name == rules.SCHEDULE:
+        return name, {"schedule": levels}
+    if name not in rules.METRICS:
+        raise UsageError(
+            f"--rule '{text:.60}': there is no metric '{name:.40}'.",
+            f"Metrics: {', '.join(rules.METRICS)}.",
+        )
+    if ".." not in values:
+        return rules.TRACKING, {"metric": [name], "target": levels}
+    if len(levels) > 1:
+        raise UsageError(
+            f"--rule '{text:.60}': bounds have one value each here.",
+            f"Write step:metric={name},up_at=…|…,down_at=…|….",
+        )
+    low, _, high = values.partition("..")
+    return rules.STEP, {"metric": [name], "down_at": [low.strip()], "up_at": [high.strip()]}

@@ -81,7 +81,7 @@ def _analyse(
     candidates = _candidates(outcomes, tested, best, equals, allowed)
     bound = _bound(trace, demand, service)
     replay = None
-    if trace.decisions and len(wanted.candidates) == 1:
+    if trace.recordings and len(wanted.candidates) == 1:
         replay = _replayed(wanted, service, trace, demand)
     answer = sentences.Answer(
         wanted.objective, allowed, trace.name, candidates, bound, test_bound, replay
@@ -160,24 +160,27 @@ def _replayed(
 ) -> ReplayedDecisions:
     """Makes the recorded decisions again, and simulates the recorded load from the same start."""
     (candidate,) = wanted.candidates
-    scaler = Scaler(candidate.rule)
-    first, equal = None, 0
-    for recorded in trace.decisions:
-        if scaler.decide(recorded.observation).desired == recorded.desired:
-            equal += 1
-        elif first is None:
-            first = recorded.observation.at_s
-    start = replace(service, start_count=max(1, trace.decisions[0].observation.ready))
-    window = trace.decisions[0].observation.at_s, trace.end_s
-    measured = measures(trace.supply, demand, *window)
+    first, equal, measured = None, 0, []
+    for recording in trace.recordings:
+        scaler = Scaler(candidate.rule)
+        for recorded in recording.decisions:
+            if scaler.decide(recorded.observation).desired == recorded.desired:
+                equal += 1
+            elif first is None:
+                first = recorded.observation.at_s
+        from_s = max(trace.start_s, recording.supply.times_s[0])
+        measured.append(measures(recording.supply, trace.demand or demand, from_s, trace.end_s))
+    start = service
+    if service.start_count is None:
+        start = replace(service, start_count=max(1, round(recording.supply.counts[0])))
     runs = search.runs_of(candidate, start, trace, wanted.replications, wanted.seed)
-    model = [measures(run.supply, demand, *window) for run in runs]
+    model = [measures(run.supply, trace.demand or demand, from_s, trace.end_s) for run in runs]
     return ReplayedDecisions(
-        len(trace.decisions),
+        sum(len(recording.decisions) for recording in trace.recordings),
         equal,
         first,
-        measured.under_provisioned,
-        measured.over_provisioned,
+        fmean(each.under_provisioned for each in measured),
+        fmean(each.over_provisioned for each in measured),
         fmean(each.under_provisioned for each in model),
         fmean(each.over_provisioned for each in model),
     )

@@ -34,30 +34,32 @@ class RecordedDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """The decisions of an autoscaler in one trial, and the instances that served."""
+
+    decisions: tuple[RecordedDecision, ...]
+    supply: StepFunction
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """Load over time: requests per second from each time to the next, up to end_s.
 
-    Times begin within the first day, so that schedules meet their time of day. decisions: of the
-    recorded run, in order; empty where the trace has none.
+    Times begin within the first day, so that schedules meet their time of day. recordings: trials
+    of an autoscaler under this load. demand: instances that the load needs as the recorded run
+    judges them; None where that is computed.
     """
 
     name: str
     rate: StepFunction
     end_s: float
-    decisions: tuple[RecordedDecision, ...] = ()
+    recordings: tuple[Recording, ...] = ()
+    demand: StepFunction | None = None
 
     @property
     def start_s(self) -> float:
         """Time of the first rate."""
         return self.rate.times_s[0]
-
-    @property
-    def supply(self) -> StepFunction:
-        """Instances that served, as the recorded run observed them at each decision."""
-        return StepFunction(
-            tuple(each.observation.at_s for each in self.decisions),
-            tuple(float(each.observation.ready) for each in self.decisions),
-        )
 
 
 def read(path: Path) -> Trace:
@@ -89,11 +91,16 @@ def read(path: Path) -> Trace:
     times = [time_s - offset for time_s in times]
     rates = tuple(_number(where, row, "rate", _LARGEST_RATE) for where, row in rows)
     length_s = median(after - before for before, after in pairwise(times))
-    return Trace(
-        path.name,
-        StepFunction(tuple(times), rates),
-        times[-1] + length_s,
-        tuple(_decisions(rows, times, rates)),
+    decisions = tuple(_decisions(rows, times, rates))
+    recordings = (Recording(decisions, _supply(decisions)),) if decisions else ()
+    return Trace(path.name, StepFunction(tuple(times), rates), times[-1] + length_s, recordings)
+
+
+def _supply(decisions: tuple[RecordedDecision, ...]) -> StepFunction:
+    """Instances that served, as they were observed at each decision."""
+    return StepFunction(
+        tuple(each.observation.at_s for each in decisions),
+        tuple(float(each.observation.ready) for each in decisions),
     )
 
 
