@@ -31,6 +31,7 @@ ALONE = frozenset({"truth"})
 
 TOGETHER = frozenset(
     {
+        "autoscalers",
         "catalog",
         "cli",
         "clouds",

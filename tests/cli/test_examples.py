@@ -42,6 +42,7 @@ PARSED = {
     "bench -L": "measures programs of the user",
     "doctor": "is executed by its own tests, and takes seconds",
     "balance": "starts a lab, which needs root",
+    "elastic": "starts a lab, which needs root",
     "isolate": "starts a lab, which needs root",
     "study run delgado-2010": "needs platforms that are not on every machine",
 }

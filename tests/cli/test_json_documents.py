@@ -110,6 +110,8 @@ types:
 
 HERE = ["--target", "victim=local", "--target", "aggressor=local"]
 
+OBSERVED = ["--url", "http://127.0.0.1/", "--observe", "echo 1", "--capacity", "50"]
+
 CASES = [
     ("survey", "", ["--quick"]),
     ("survey", "--repeat-runs", ["--quick", "--repeat-runs", "2", "--gap", "1ms"]),
@@ -122,6 +124,8 @@ CASES = [
     ("capacity", "", ["http://127.0.0.1/", "--objective", "p99 < 20ms"]),
     ("balance", "", ["--url", "http://127.0.0.1/"]),
     ("balance", "--dry-run", ["--url", "http://127.0.0.1/", "--dry-run"]),
+    ("elastic", "", OBSERVED),
+    ("elastic", "--dry-run", [*OBSERVED, "--dry-run"]),
     ("isolate", "", ["cpu.hash", *HERE]),
     ("isolate", "--dry-run", ["cpu", *HERE, "--dry-run"]),
     ("scheduler", "", []),

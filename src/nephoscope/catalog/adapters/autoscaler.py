@@ -121,6 +121,8 @@ def _events(output: Output) -> Iterator[dict[str, Any]]:
     except ValueError:
         raise ToolError(f"its log cannot be read.{last_words(output)}") from None
     names = {event["event"] for event in events}
+    if "ended" not in names and output.stderr.strip():
+        raise ToolError(f"it failed: {output.stderr.strip().splitlines()[-1][:200]}")
     if not {"begins", "ended"} <= names:
         raise ToolError(f"its log is cut off; use longer intervals.{last_words(output)}")
     yield from events

@@ -80,8 +80,10 @@ def _of_decisions(
             for step_s, sample in steps
             if at_s <= step_s < until_s and sample.factors["step"] == first
         ]
-        for began_s, machine in machines:
-            after = {"demanded_s": demanded_s, "visible_s": visible_s, "decided_s": at_s}
+        for number, (began_s, machine) in enumerate(machines):
+            # One decision has one lag, however many machines it starts.
+            seen = visible_s if number == 0 else None
+            after = {"demanded_s": demanded_s, "visible_s": seen, "decided_s": at_s}
             if sign < 0:
                 yield ScalingTimes(-1, **after, in_rotation_s=began_s)
                 continue

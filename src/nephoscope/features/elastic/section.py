@@ -56,6 +56,8 @@ def build(result: RunResult) -> Section | None:
         blocks += [Heading("Time to scale"), segments]
     if elastic.comparisons:
         blocks += [Heading("Autoscalers against the first"), comparisons_table(elastic)]
+    if (decisions := decisions_table(elastic.trials)).rows:
+        blocks += [Heading("Decisions"), decisions]
     blocks += items(warnings(elastic))
     return Section("elasticity", "Elasticity", tuple(blocks))
 
@@ -81,9 +83,10 @@ def _sentence(summary: AutoscalerSummary) -> str:
         if summary.oscillating_rounds
         else ""
     )
+    cost = wording.estimate_text(wording.plain(summary.cost))
     return (
         f"{name} {scales}{wording.estimate_text(summary.violated_requests)} of the requests miss "
-        f"the objective, at {wording.estimate_text(summary.cost)} times the least cost.{swings}"
+        f"the objective, at {cost} times the minimum cost.{swings}"
     )
 
 
@@ -170,7 +173,7 @@ def service_table(elastic: Elasticity) -> Table:
         number("rounds", lambda row: row.rounds),
         *interval("requests beyond", lambda row: row.violated_requests),
         *interval("time beyond", lambda row: row.violated_time),
-        *interval("cost", lambda row: row.cost),
+        *interval("cost", lambda row: wording.plain(row.cost)),
         number("oscillates", lambda row: f"{row.oscillating_rounds} of {row.rounds}"),
         caption=f"Requests that failed or missed the limit of {wording.clean(elastic.objective)}, "
         "time in whose intervals its percentile did, and billed time over that of a clairvoyant "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nephoscope.core import units
 from nephoscope.core.naming import plural
@@ -73,13 +73,21 @@ def _generator_limits(
         for sample in samples
         if sample.metric == "send_delay_ns"
     ]
-    late_ns = histograms.quantile([tuple(zip(*delays, strict=True))], 0.99) if delays else 0.0
+    late_ns = _p99(delays)
     if late_ns > _LATE_RATIO * limit_ns:
         yield (
             f"The load generator was at its limit: it sent 1 % of the requests more than "
             f"{units.format_value(late_ns, 'ns')} late, which the objective cannot tell from "
             "the service. Use a machine with free CPUs for it."
         )
+
+
+def _p99(counted: Sequence[tuple[float, int]]) -> float:
+    """The 99th percentile of counted values; 0 without any."""
+    if not counted:
+        return 0.0
+    values, counts = zip(*counted, strict=True)
+    return histograms.quantile([(list(values), list(counts))], 0.99)
 
 
 def notes_of(own: ElasticTrial, trial: BalancedTrial, scaler: BackgroundSamples) -> Iterator[str]:
