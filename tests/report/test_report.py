@@ -520,7 +520,17 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
     silent = [entry.name for entry in entries if build[entry.name](survey) is None]
     assert silent == ["storage"]
     simulated = {"deployments", "placement", "simulated_scheduler", "saving"}
-    others = {"experiment", "isolation", "balance", "elasticity", "network", "census", "fleet", "load", "duet"}
+    others = {
+        "experiment",
+        "isolation",
+        "balance",
+        "elasticity",
+        "network",
+        "census",
+        "fleet",
+        "load",
+        "duet",
+    }
     others |= {
         "cross_check",
         "ranking",

@@ -165,7 +165,8 @@ def test_a_decision_of_another_rule_is_named(tmp_path: Path) -> None:
 
 def test_times_since_1970_keep_their_time_of_day(tmp_path: Path) -> None:
     day = 19_000 * 86_400
-    trace = traces.read(written(tmp_path / "a.csv", [(day + 30_000, 1), (day + 30_060, 2)]))
+    rows = [(day + 30_000, 1), (day + 30_060, 2)]
+    trace = traces.read(written(tmp_path / "a.csv", rows, "time_s,rate_per_s"))
     assert trace.rate.times_s == (30_000.0, 30_060.0)
     assert trace.end_s == 30_120.0
 
@@ -180,6 +181,8 @@ def test_times_since_1970_keep_their_time_of_day(tmp_path: Path) -> None:
         ("time_s,rate", [("x", 1), (1, 1)], "time_s 'x'"),
         ("time_s,rate", [(0, 1), (1e12, 1)], "longer than 400 days"),
         ("time_s,load", [(0, 1), (1, 1)], "unknown column 'load'"),
+        ("time_s,ready", [(0, 1), (1, 1)], "'rate' or the column 'rate_per_s'"),
+        ("time_s,rate,rate_per_s", [(0, 1, 1), (1, 1, 1)], "and not both"),
         ("time_s,rate,ready", [(0, 1, 1), (1, 1, 1)], "'present' is missing"),
     ],
 )

@@ -14,11 +14,12 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import textfile
 from nephoscope.stats.elasticity import StepFunction
 
-NEEDED = ("time_s", "rate")
+_RATES = ("rate", "rate_per_s")
+"""Names of the column of the rate: the second one is that of `nephoscope elastic --trace`."""
 DECISION = ("present", "ready", "value", "desired")
 """Columns of a recorded decision: instances that existed and that served, the metric of the rule
 (empty: missing), the number requested from then on."""
-_COLUMNS = (*NEEDED, *DECISION)
+_COLUMNS = ("time_s", *_RATES, *DECISION)
 _DAY_S = 86_400.0
 _LONGEST_DAYS = 400
 _LARGEST_RATE = 1e9
@@ -69,12 +70,18 @@ def read(path: Path) -> Trace:
     """
     text = textfile.read(path, "trace", UsageError)
     rows: list[tuple[str, dict[str, str]]] = list(
-        textfile.csv_records(text, str(path), _COLUMNS, NEEDED)
+        textfile.csv_records(text, str(path), _COLUMNS, ("time_s",))
     )
     if len(rows) < 2:
         raise UsageError(
             f"{path}: a trace needs two rows or more; it has {len(rows)}.",
             "Add a row with time_s and rate for each change of the load.",
+        )
+    columns = [name for name in _RATES if name in rows[0][1]]
+    if len(columns) != 1:
+        raise UsageError(
+            f"{path}: a trace has the column 'rate' or the column 'rate_per_s', and not both.",
+            "Name the column of the requests per second so.",
         )
     times = [_number(where, row, "time_s", math.inf, low=-math.inf) for where, row in rows]
     for (where, _), (before, after) in zip(rows[1:], pairwise(times), strict=True):
@@ -89,7 +96,7 @@ def read(path: Path) -> Trace:
         )
     offset = math.floor(times[0] / _DAY_S) * _DAY_S
     times = [time_s - offset for time_s in times]
-    rates = tuple(_number(where, row, "rate", _LARGEST_RATE) for where, row in rows)
+    rates = tuple(_number(where, row, columns[0], _LARGEST_RATE) for where, row in rows)
     length_s = median(after - before for before, after in pairwise(times))
     decisions = tuple(_decisions(rows, times, rates))
     recordings = (Recording(decisions, _supply(decisions)),) if decisions else ()

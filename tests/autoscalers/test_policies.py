@@ -1,4 +1,4 @@
-"""Rules of the reference autoscaler against decisions that were computed by hand."""
+"""Further policies of the reference autoscaler, against decisions that were computed by hand."""
 
 from __future__ import annotations
 
