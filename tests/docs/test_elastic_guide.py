@@ -15,7 +15,7 @@ COMMANDS = re.findall(r"^\$ nephoscope (.*)$", PART, re.M)
 (TRACE,) = re.findall(r'```csv title="day.csv"\n(.*?)```', PART, re.S)
 ANSWERS = (
     r"day\.csv: tracking metric=cpu target=0\.6 meets p95 < 200 ms: .* Lower bound \(M/M/c",
-    r"metric=cpu target=0\.8 is the cheapest of the \d settings \(of 6\).* Back-test on other\.csv: ",
+    r"metric=cpu target=0\.8 is the cheapest of the \d settings \(of 6\).* Back-test on other\.csv",
     r"day\.csv: .*(of 34\)|of 34 settings)",
 )
 
