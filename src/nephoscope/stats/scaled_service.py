@@ -5,7 +5,8 @@ at constant rates. While a backlog grows or drains, a request waits for the requ
 without a backlog the response time is that of M/M/c in equilibrium. The rules are those of the
 reference autoscaler. Sources: Newell, Applications of Queueing Theory (1982), chapter 2 (fluid
 approximation); Green, Kolesar, The pointwise stationary approximation for queues with
-nonstationary arrivals, Management Science 37(1), 1991.
+nonstationary arrivals, Management Science 37(1), 1991; Allen, Probability, Statistics, and Queueing
+Theory (1990), section 6.3 (waits of G/G/c by those of M/M/c, after Allen and Cunneen).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class ScaledService:
     metric at a decision. window_s: over which metrics are averaged. interval_s: between decisions.
     billed_s: unit of the bill, 0 for the time itself. backlog: waiting requests that are accepted;
     others connect again after a timeout. start_count: instances at the start; None begins with the
-    minimum for the first rate. first_decision_s: from the start; None: interval_s.
+    minimum for the first rate. first_decision_s: from the start; None: interval_s. arrivals_cv,
+    service_cv: coefficients of variation of the times between arrivals and of service times.
     """
 
     services_per_s: float
@@ -56,6 +58,13 @@ class ScaledService:
     backlog: float = math.inf
     start_count: int | None = None
     first_decision_s: float | None = None
+    arrivals_cv: float = 1.0
+    service_cv: float = 1.0
+
+    @property
+    def wait_ratio(self) -> float:
+        """Waits relative to those of M/M/c (Allen and Cunneen)."""
+        return (self.arrivals_cv**2 + self.service_cv**2) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +104,42 @@ class ScaledRun:
 
 
 @lru_cache(maxsize=200_000)
-def _fewest(services_per_s: float, rate_per_s: float, objective: ResponseObjective) -> int:
-    return fewest_workers(services_per_s, rate_per_s, objective)
+def _response_of(service: ScaledService, ready: int, rate_per_s: float) -> tuple[float, float]:
+    """Returns the mean response time in equilibrium, and the share beyond the objective's limit."""
+    service_s, limit_s = 1 / service.services_per_s, service.objective.limit_s
+    mean_s, beyond = response(ready, service.services_per_s, rate_per_s, limit_s)
+    if service.arrivals_cv == service.service_cv == 1:
+        return mean_s, beyond
+    wait_s = service.wait_ratio * (mean_s - service_s)
+    if wait_s <= 0 or limit_s <= service_s:
+        return service_s + wait_s, 0.0 if service_s <= limit_s else 1.0
+    # Waits are 0 or exponential, as those of M/M/c; service times count as equal.
+    spare = ready * service.services_per_s - rate_per_s
+    waits = (mean_s - service_s) * spare
+    return service_s + wait_s, waits * math.exp(-spare * (limit_s - service_s) / service.wait_ratio)
 
 
-_response = lru_cache(maxsize=200_000)(response)
+@lru_cache(maxsize=200_000)
+def fewest_instances(service: ScaledService, rate_per_s: float) -> int:
+    """Returns the fewest instances that meet the objective at a rate; 0 without requests.
+
+    Raises Refused where no number does.
+    """
+    count = fewest_workers(service.services_per_s, rate_per_s, service.objective)
+    if count and service.wait_ratio > 1:
+        while not service.objective.is_met(*_response_of(service, count, rate_per_s)):
+            count += 1
+    elif service.wait_ratio < 1:
+        while count > 1 and service.objective.is_met(*_response_of(service, count - 1, rate_per_s)):
+            count -= 1
+    return count
 
 
 def demand_of(service: ScaledService, rate: StepFunction) -> StepFunction:
-    """Returns the minimum number of instances with which M/M/c meets the objective at each rate."""
-    counts = [
-        float(_fewest(service.services_per_s, each, service.objective)) for each in rate.counts
-    ]
-    return StepFunction(rate.times_s, tuple(counts))
+    """Returns the minimum number of instances with which the objective is met at each rate."""
+    return StepFunction(
+        rate.times_s, tuple(float(fewest_instances(service, each)) for each in rate.counts)
+    )
 
 
 def simulate(
@@ -166,7 +198,7 @@ class _Simulation:
             raise Refused("The minimum is 0; a simulated service needs at least 1 instance.")
         count = service.start_count
         if count is None:
-            count = _fewest(service.services_per_s, rate.counts[0], service.objective)
+            count = fewest_instances(service, rate.counts[0])
         count = min(rule.maximum, max(rule.minimum, count))
         self.ready, self.desired = count, count
         self.starting: list[float] = []  # when each becomes ready, a heap
@@ -252,9 +284,7 @@ class _Simulation:
     def _steady(self, from_s: float, until_s: float, rate: float) -> None:
         """M/M/c in equilibrium."""
         service, length_s = self.service, until_s - from_s
-        mean_s, beyond = _response(
-            self.ready, service.services_per_s, rate, service.objective.limit_s
-        )
+        mean_s, beyond = _response_of(service, self.ready, rate)
         load = rate / service.services_per_s
         waiting = rate * (mean_s - 1 / service.services_per_s)
         is_met = service.objective.is_met(mean_s, beyond)
@@ -344,10 +374,15 @@ class _Simulation:
         """
         if self.rng is None or arrivals <= 0:
             return 1.0, 1.0, 1.0
+        service = self.service
         count = int(self.rng.poisson(arrivals))
-        worked = float(self.rng.gamma(count)) if count else 0.0
+        # Whole requests are counted, also where arrivals are regular.
+        counted = math.floor(arrivals + float(self.rng.random())) / arrivals - 1
+        arrived = service.arrivals_cv * (count / arrivals - 1) + counted
+        worked = service.service_cv * (float(self.rng.gamma(arrivals)) / arrivals - 1)
         periods = max(1.0, count * (1 - utilisation))
-        return count / arrivals, worked / arrivals, float(self.rng.gamma(periods)) / periods
+        timed = math.sqrt(service.wait_ratio) * (float(self.rng.gamma(periods)) / periods - 1)
+        return tuple(max(0.0, 1 + error) for error in (arrived, arrived + worked, timed))  # type: ignore[return-value]
 
     def _note(self, steps: list[tuple[float, int]], time_s: float, count: int) -> None:
         if steps[-1][0] >= time_s - _HAIR:

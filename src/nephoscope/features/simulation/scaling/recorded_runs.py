@@ -20,6 +20,8 @@ from nephoscope.stats.elasticity import StepFunction
 from nephoscope.stats.queueing import ResponseObjective
 from nephoscope.stats.scaled_service import ScaledService
 
+_RESOLUTION_S = 0.05
+"""The autoscaler polls every 20 ms, and logs a decision after it has made it."""
 _Series = Sequence[tuple[float, float]]
 
 
@@ -65,7 +67,7 @@ def read(name: str, store: Path | None) -> RecordedRun:
         _trace(f"{run.id} ({first.name})", own[0][0], first, recordings),
         rule,
         objective,
-        _service(data.manifest.plan["backgrounds"], first, objective, recordings[0]),
+        _service(data.manifest.plan["backgrounds"], *own[0], objective, recordings[0]),
     )
 
 
@@ -82,6 +84,7 @@ def _trace(
 
 def _service(
     backgrounds: Sequence[dict[str, object]],
+    trial: BalancedTrial,
     scaler: BackgroundSamples,
     objective: LatencyObjective,
     recording: Recording,
@@ -109,6 +112,8 @@ def _service(
         billed_s=float(scaler.params["billing_ns"]) / 1e9,
         start_count=max(1, round(recording.supply.counts[0])),
         first_decision_s=first_s,
+        arrivals_cv=float(trial.params["arrivals"] == "poisson"),
+        service_cv=float(params.get("distribution") == "exponential"),
     )
 
 
@@ -142,7 +147,7 @@ def _recording(trial: BalancedTrial, scaler: BackgroundSamples, rule: Rule) -> R
             else (),
         )
         decisions.append(RecordedDecision(seen, round(sample.value)))
-    return Recording(tuple(decisions), supply)
+    return Recording(tuple(decisions), supply, _RESOLUTION_S)
 
 
 def _time(entry: tuple[float, float]) -> float:

@@ -46,10 +46,13 @@ class ScalingCandidate:
 
 @dataclass(frozen=True, slots=True)
 class TraceBound:
-    """Lower bound on one trace: at each time the fewest instances with which M/M/c meets the
-    objective. peak_count: the largest number. cost_h: what these would be billed, if they started
-    in no time."""
+    """Lower bound on one trace: at each time the fewest instances that meet the objective.
 
+    model: by which that is known. peak_count: the largest number. cost_h: what these would be
+    billed, if they started in no time.
+    """
+
+    model: str
     trace: str
     duration_s: float
     requests: float

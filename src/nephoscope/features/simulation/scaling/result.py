@@ -19,7 +19,7 @@ from nephoscope.features.simulation.scaling.records import (
     TraceBound,
 )
 from nephoscope.features.simulation.scaling.search import Simulated
-from nephoscope.features.simulation.scaling.traces import Trace
+from nephoscope.features.simulation.scaling.traces import RecordedDecision, Trace
 from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
 from nephoscope.stats.scaled_service import ScaledService, demand_of
 from nephoscope.stats.statistics.values import Refused
@@ -61,7 +61,7 @@ def _analyse(
     watched: Watched,
 ) -> ScalingAnalysis:
     allowed = 1 - wanted.objective.share_ratio
-    demand = demand_of(service, trace.rate)
+    demand = trace.demand or demand_of(service, trace.rate)
     if not any(demand.counts):
         raise Refused("The rate is 0 throughout: nothing can be provisioned for it.")
 
@@ -115,7 +115,13 @@ def _points(steps: StepFunction) -> tuple[tuple[float, float], ...]:
 
 
 def _bound(trace: Trace, demand: StepFunction, service: ScaledService) -> TraceBound:
+    model = "M/M/c"
+    if trace.demand is not None:
+        model = "the capacity of the run"
+    elif service.wait_ratio != 1:
+        model = "G/G/c"
     return TraceBound(
+        model,
         trace.name,
         trace.end_s - trace.start_s,
         trace.rate.area(trace.start_s, trace.end_s),
@@ -164,17 +170,17 @@ def _replayed(
     for recording in trace.recordings:
         scaler = Scaler(candidate.rule)
         for recorded in recording.decisions:
-            if scaler.decide(recorded.observation).desired == recorded.desired:
-                equal += 1
-            elif first is None:
+            scaler, is_equal = _decided(scaler, recorded, recording.resolution_s)
+            equal += is_equal
+            if not is_equal and first is None:
                 first = recorded.observation.at_s
         from_s = max(trace.start_s, recording.supply.times_s[0])
-        measured.append(measures(recording.supply, trace.demand or demand, from_s, trace.end_s))
+        measured.append(measures(recording.supply, demand, from_s, trace.end_s))
     start = service
     if service.start_count is None:
         start = replace(service, start_count=max(1, round(recording.supply.counts[0])))
     runs = search.runs_of(candidate, start, trace, wanted.replications, wanted.seed)
-    model = [measures(run.supply, trace.demand or demand, from_s, trace.end_s) for run in runs]
+    model = [measures(run.supply, demand, from_s, trace.end_s) for run in runs]
     return ReplayedDecisions(
         sum(len(recording.decisions) for recording in trace.recordings),
         equal,
@@ -184,3 +190,22 @@ def _replayed(
         fmean(each.under_provisioned for each in model),
         fmean(each.over_provisioned for each in model),
     )
+
+
+def _decided(
+    scaler: Scaler, recorded: RecordedDecision, resolution_s: float
+) -> tuple[Scaler, bool]:
+    """Makes a recorded decision again, at a time that the recording cannot tell from its own.
+
+    Returns the scaler after it, and whether the decision is the recorded one.
+    """
+    offsets = (0.0, resolution_s, -resolution_s) if resolution_s else (0.0,)
+    attempts = []
+    for offset_s in offsets:
+        attempt = replace(scaler)
+        seen = recorded.observation
+        decision = attempt.decide(replace(seen, at_s=seen.at_s + offset_s))
+        if decision.desired == recorded.desired:
+            return attempt, True
+        attempts.append(attempt)
+    return attempts[0], False

@@ -44,7 +44,9 @@ def _blocks(analysis: ScalingAnalysis) -> Iterator[Block]:
     else:
         yield _table(analysis.candidates, analysis, "Simulated setting:")
     if analysis.curves is not None:
-        yield _chart(analysis.curves, sentences.name_of(analysis.candidates[0]))
+        yield _chart(
+            analysis.curves, sentences.name_of(analysis.candidates[0]), analysis.bound.model
+        )
     yield from items(_notes(analysis))
 
 
@@ -78,10 +80,10 @@ def _table(
     )
 
 
-def _chart(curves: ScalingCurves, name: str) -> Chart:
+def _chart(curves: ScalingCurves, name: str, model: str) -> Chart:
     lines = []
     for place, (title, steps) in enumerate(
-        (("needed (M/M/c)", curves.needed), ("serving", curves.serving))
+        ((f"needed ({model})", curves.needed), ("serving", curves.serving))
     ):
         colour, _, _ = palette.style(place)
         drawn = steps[:: max(1, len(steps) // _POINTS)]
@@ -107,7 +109,7 @@ def _chart(curves: ScalingCurves, name: str) -> Chart:
     )
     return Chart(
         "scaling-supply",
-        f"Instances that {name} has, and that M/M/c needs",
+        f"Instances that {name} has, and that are needed by {model}",
         {"data": lines, "layout": layout},
         data,
     )
@@ -120,8 +122,8 @@ def _notes(analysis: ScalingAnalysis) -> Iterator[str]:
         f"Service: {settings}."
     )
     yield (
-        "Arrivals are random and service times exponential. A backlog grows and drains evenly; "
-        "without one, response times are those of M/M/c in equilibrium."
+        "A backlog grows and drains evenly; without one, response times are those of M/M/c in "
+        "equilibrium, with waits in proportion to the variation of arrivals and service times."
     )
     if analysis.replications > 1:
         yield (

@@ -88,7 +88,7 @@ def remarks(answer: Answer, test_best: Sequence[str] | None) -> Iterator[str]:
     best, bound = answer.candidates[0], answer.bound
     extra = best.figures.cost_h.value / bound.cost_h - 1 if bound.cost_h else 0.0
     yield (
-        f"Lower bound (M/M/c, instances at once): {units.format_number(bound.cost_h, 4)} "
+        f"Lower bound ({bound.model}, instances at once): {units.format_number(bound.cost_h, 4)} "
         f"instance-hours, at most {bound.peak_count:,} instances at "
         f"{units.format_number(bound.peak_rate_per_s, 4)} requests/s; "
         + (f"the rule costs {share(extra)} more." if extra >= 0 else _cheaper(extra))

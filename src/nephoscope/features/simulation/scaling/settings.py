@@ -21,10 +21,12 @@ _DURATIONS = {
     "billed": "billed_s",
 }
 _COUNTS = {"backlog": "backlog", "start": "start_count"}
-NAMES = (*_DURATIONS, *_COUNTS)
+_VARIATIONS = ("arrivals_cv", "service_cv")
+NAMES = (*_DURATIONS, *_COUNTS, *_VARIATIONS)
 _LONGEST_S = 30 * 86_400.0
 _SHORTEST_S = 1e-3
 _LARGEST_COUNT = 100_000
+_LARGEST_VARIATION = 10.0
 
 
 def with_settings(service: ScaledService, settings: Mapping[str, str]) -> ScaledService:
@@ -37,6 +39,8 @@ def with_settings(service: ScaledService, settings: Mapping[str, str]) -> Scaled
             changes[_DURATIONS[name]] = _seconds(name, text, least_s)
         elif name in _COUNTS:
             changes[_COUNTS[name]] = _count(name, text)
+        elif name in _VARIATIONS:
+            changes[name] = _variation(name, text)
         else:
             raise UsageError(
                 f"--set: '{written:.40}' is no setting of the service"
@@ -60,6 +64,19 @@ def _count(name: str, text: str) -> int:
     return int(text[:9])
 
 
+def _variation(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= _LARGEST_VARIATION:
+        raise UsageError(
+            f"--set {name}: '{text:.40}' is no coefficient of variation.",
+            f"Use 0 for equal times, 1 for exponential ones, at most {_LARGEST_VARIATION:g}.",
+        )
+    return value
+
+
 def as_text(service: ScaledService) -> dict[str, str]:
     """Returns the settings as users write them."""
     texts = {
@@ -70,4 +87,4 @@ def as_text(service: ScaledService) -> dict[str, str]:
         texts["backlog"] = f"{service.backlog:g}"
     if service.start_count is not None:
         texts["start"] = str(service.start_count)
-    return texts
+    return texts | {name: f"{getattr(service, name):g}" for name in _VARIATIONS}

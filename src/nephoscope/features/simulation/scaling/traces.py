@@ -36,10 +36,14 @@ class RecordedDecision:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The decisions of an autoscaler in one trial, and the instances that served."""
+    """The decisions of an autoscaler in one trial, and the instances that served.
+
+    resolution_s: by how much the time of a decision may differ from the one that its cooldowns saw.
+    """
 
     decisions: tuple[RecordedDecision, ...]
     supply: StepFunction
+    resolution_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
