@@ -12,8 +12,9 @@ import pytest
 from nephoscope.autoscalers import rules
 from nephoscope.autoscalers.rules import Rule, Scaler
 from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
+from nephoscope.stats.instance_demand import ScaledService, demand_of
 from nephoscope.stats.queueing import ResponseObjective, fewest_workers
-from nephoscope.stats.scaled_service import ScaledService, demand_of, simulate
+from nephoscope.stats.scaled_service import simulate
 from nephoscope.stats.statistics.values import Refused
 
 FIXED = Rule(policy=rules.FIXED, maximum=99)
@@ -268,25 +269,6 @@ def test_what_cannot_be_simulated_is_refused(
 ) -> None:
     with pytest.raises(Refused, match=words):
         simulate(rule, service, RATE, END_S)
-
-
-def test_regular_arrivals_and_services_wait_less() -> None:
-    regular = replace(SERVICE, arrivals_cv=0.0, service_cv=0.0, start_count=4)
-    half = replace(SERVICE, service_cv=0.0, start_count=4)
-    rate = StepFunction((0.0,), (30.0,))
-    seen = [
-        simulate(replace(FIXED, metric=rules.RESPONSE_TIME), service, rate, 300.0)
-        .decisions[-1]
-        .observation.value
-        for service in (regular, half, replace(SERVICE, start_count=4))
-    ]
-    # Nothing waits below saturation; with equal service times half as long as M/M/4 (M/D/4).
-    wait_s = 0.5094 / 10
-    assert seen == [pytest.approx(0.1 + part * wait_s, rel=1e-3) for part in (0, 0.5, 1)]
-    assert demand_of(regular, StepFunction((0.0,), (39.0,))).counts == (4.0,)
-    assert demand_of(SERVICE, StepFunction((0.0,), (39.0,))).counts == (5.0,)
-    uneven = replace(SERVICE, service_cv=3.0)
-    assert demand_of(uneven, StepFunction((0.0,), (32.0,))).counts > (4.0,)
 
 
 def test_regular_arrivals_are_counted_in_whole_requests() -> None:

@@ -20,8 +20,9 @@ from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation.scaling import grid, result, search, traces
 from nephoscope.features.simulation.scaling.records import ScalingAnalysis, ScalingFigures
 from nephoscope.features.simulation.scaling.settings import with_settings
+from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective
-from nephoscope.stats.scaled_service import ScaledService, simulate
+from nephoscope.stats.scaled_service import simulate
 
 OBJECTIVE = LatencyObjective.of("p95 < 500ms")
 SERVICE = ScaledService(services_per_s=10.0, objective=ResponseObjective(0.5, 0.95), boot_s=120.0)

@@ -17,8 +17,8 @@ from nephoscope.features.elastic.trials import TrialClock, autoscaler_of, demand
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation.scaling.traces import RecordedDecision, Recording, Trace
 from nephoscope.stats.elasticity import StepFunction
+from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective
-from nephoscope.stats.scaled_service import ScaledService
 
 _RESOLUTION_S = 0.05
 """The autoscaler polls every 20 ms, and logs a decision after it has made it."""

@@ -11,8 +11,8 @@ from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation.scaling import grid, recorded_runs, settings, traces
 from nephoscope.features.simulation.scaling.grid import Candidate
 from nephoscope.features.simulation.scaling.traces import Trace
+from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective
-from nephoscope.stats.scaled_service import ScaledService
 
 
 @dataclass(frozen=True, slots=True)

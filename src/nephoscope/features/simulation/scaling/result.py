@@ -21,7 +21,7 @@ from nephoscope.features.simulation.scaling.records import (
 from nephoscope.features.simulation.scaling.search import Simulated
 from nephoscope.features.simulation.scaling.traces import RecordedDecision, Trace
 from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
-from nephoscope.stats.scaled_service import ScaledService, demand_of
+from nephoscope.stats.instance_demand import ScaledService, demand_of
 from nephoscope.stats.statistics.values import Refused
 
 Watched = Callable[[Iterable[Candidate]], Iterable[Candidate]]

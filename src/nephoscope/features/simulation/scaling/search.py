@@ -12,7 +12,8 @@ from nephoscope.features.simulation.scaling.grid import Candidate
 from nephoscope.features.simulation.scaling.records import ScalingFigures
 from nephoscope.features.simulation.scaling.traces import Trace
 from nephoscope.stats.elasticity import StepFunction, measures
-from nephoscope.stats.scaled_service import ScaledRun, ScaledService, simulate
+from nephoscope.stats.instance_demand import ScaledService
+from nephoscope.stats.scaled_service import ScaledRun, simulate
 from nephoscope.stats.statistics import means
 from nephoscope.stats.statistics.values import Array
 

@@ -10,7 +10,7 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading.sentences import did_you_mean
-from nephoscope.stats.scaled_service import ScaledService
+from nephoscope.stats.instance_demand import ScaledService
 
 _DURATIONS = {
     "boot": "boot_s",
