@@ -84,7 +84,7 @@ def simulate(
     return _Simulation(rule, service, rate, end_s, rng).run()
 
 
-class _Totals:
+class _FlowTotals:
     """Integrals from the start to each event: arrivals, busy and ready instances, waiting requests,
     response times."""
 
@@ -131,7 +131,7 @@ class _Simulation:
         self.starting: list[float] = []  # when each becomes ready, a heap
         self.queue = 0.0
         self.place = 0  # of the present rate
-        self.totals = _Totals(self.start_s)
+        self.totals = _FlowTotals(self.start_s)
         self.slow = self.violated_s = 0.0
         self.scaler = Scaler(rule)
         self.rates: list[tuple[float, float]] = []

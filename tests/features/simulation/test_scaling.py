@@ -98,11 +98,11 @@ def test_equal_settings_are_not_preferred(tmp_path: Path) -> None:
     assert "of 3 settings, 2 other settings cannot be distinguished from it" in analysis.sentence
 
 
-def outcome(place: int, cost_h: np.ndarray) -> search.Simulated:
+def outcome(place: int, cost_h: np.ndarray) -> search.SimulatedRule:
     candidate = grid.candidates([f"tracking:target={0.1 + place / 100:g}"])[0]
     value = Estimate(float(cost_h.mean()), None, None, 0.95, cost_h.size, "h", "mean")
     figures = ScalingFigures(value, value, 0.0, 0.0, 0.0, 0.0)
-    return search.Simulated(candidate, cost_h, np.zeros(cost_h.size), figures, None)  # type: ignore[arg-type]
+    return search.SimulatedRule(candidate, cost_h, np.zeros(cost_h.size), figures, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [2, 6])
@@ -124,7 +124,9 @@ def test_the_frontier_has_what_nothing_else_beats() -> None:
     for place, (cost, ratio) in enumerate(zip(costs, slow, strict=True)):
         one = outcome(place, np.array([cost]))
         outcomes.append(
-            search.Simulated(one.candidate, one.cost_h, np.array([ratio]), one.figures, one.first)
+            search.SimulatedRule(
+                one.candidate, one.cost_h, np.array([ratio]), one.figures, one.first
+            )
         )
     assert [float(each.cost_h[0]) for each in search.frontier(outcomes)] == [1.0, 2.0, 3.0]
 

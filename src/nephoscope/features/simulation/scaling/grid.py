@@ -16,7 +16,7 @@ LARGEST = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RuleCandidate:
     """One rule with one value for each setting, as written."""
 
     policy: str
@@ -42,7 +42,7 @@ def defaults(services_per_s: float, limit_s: float) -> tuple[str, ...]:
     )
 
 
-def recorded(rule: Rule) -> Candidate:
+def recorded(rule: Rule) -> RuleCandidate:
     """Returns the rule of a recorded run, with its settings apart from defaults."""
     settings = {
         field.name: f"{value}"
@@ -50,15 +50,15 @@ def recorded(rule: Rule) -> Candidate:
         if (value := getattr(rule, field.name)) != getattr(Rule(), field.name)
         and field.name != "policy"
     }
-    return Candidate(rule.policy, settings, rule)
+    return RuleCandidate(rule.policy, settings, rule)
 
 
-def candidates(texts: Sequence[str]) -> list[Candidate]:
+def candidates(texts: Sequence[str]) -> list[RuleCandidate]:
     """Returns every combination of `RULE:NAME=VALUE|VALUE,NAME=VALUE`, each once, in order.
 
     Raises UsageError for a wrong rule or setting, and for more than `LARGEST` combinations.
     """
-    made: dict[str, Candidate] = {}
+    made: dict[str, RuleCandidate] = {}
     for text in texts:
         policy, axes = _axes(text)
         count = 1
@@ -70,7 +70,7 @@ def candidates(texts: Sequence[str]) -> list[Candidate]:
             )
         for combination in itertools.product(*axes.values()):
             settings = dict(zip(axes, combination, strict=True))
-            candidate = Candidate(policy, settings, rule_of(policy, settings))
+            candidate = RuleCandidate(policy, settings, rule_of(policy, settings))
             made.setdefault(str(candidate), candidate)
     return list(made.values())
 

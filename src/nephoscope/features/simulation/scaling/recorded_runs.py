@@ -15,7 +15,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial, balanced_trials
 from nephoscope.features.elastic.trials import TrialClock, autoscaler_of, demand_of
 from nephoscope.features.load.objective import LatencyObjective
-from nephoscope.features.simulation.scaling.traces import RecordedDecision, Recording, Trace
+from nephoscope.features.simulation.scaling.traces import RecordedDecision, ScalerRecording, Trace
 from nephoscope.stats.elasticity import StepFunction
 from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective
@@ -72,7 +72,10 @@ def read(name: str, store: Path | None) -> RecordedRun:
 
 
 def _trace(
-    name: str, trial: BalancedTrial, scaler: BackgroundSamples, recordings: tuple[Recording, ...]
+    name: str,
+    trial: BalancedTrial,
+    scaler: BackgroundSamples,
+    recordings: tuple[ScalerRecording, ...],
 ) -> Trace:
     rates = [float(rate) for rate in trial.params["step_rates_per_s"]]
     duration_s = float(trial.params["duration_ns"]) / 1e9
@@ -87,7 +90,7 @@ def _service(
     trial: BalancedTrial,
     scaler: BackgroundSamples,
     objective: LatencyObjective,
-    recording: Recording,
+    recording: ScalerRecording,
 ) -> ScaledService:
     machine = next(
         load for load in backgrounds if load["benchmark"] == instruments.AUTOSCALER_INSTANCE
@@ -117,7 +120,7 @@ def _service(
     )
 
 
-def _recording(trial: BalancedTrial, scaler: BackgroundSamples, rule: Rule) -> Recording:
+def _recording(trial: BalancedTrial, scaler: BackgroundSamples, rule: Rule) -> ScalerRecording:
     """Returns the decisions of a trial with what the rule saw, also those before the load began."""
     clock = TrialClock(trial, scaler)
 
@@ -147,7 +150,7 @@ def _recording(trial: BalancedTrial, scaler: BackgroundSamples, rule: Rule) -> R
             else (),
         )
         decisions.append(RecordedDecision(seen, round(sample.value)))
-    return Recording(tuple(decisions), supply, _RESOLUTION_S)
+    return ScalerRecording(tuple(decisions), supply, _RESOLUTION_S)
 
 
 def _time(entry: tuple[float, float]) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from nephoscope.core.errors import UsageError
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation.scaling import grid, recorded_runs, settings, traces
-from nephoscope.features.simulation.scaling.grid import Candidate
+from nephoscope.features.simulation.scaling.grid import RuleCandidate
 from nephoscope.features.simulation.scaling.traces import Trace
 from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective
@@ -33,7 +33,7 @@ class ScalingRequest:
     trace: Trace
     service: ScaledService
     objective: LatencyObjective
-    candidates: Sequence[Candidate]
+    candidates: Sequence[RuleCandidate]
 
 
 def made(stated: Stated, values: Mapping[str, str], store: Path | None) -> ScalingRequest:

@@ -10,7 +10,7 @@ from nephoscope.autoscalers.rules import Scaler
 from nephoscope.core.errors import UsageError
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.simulation.scaling import search, sentences, settings
-from nephoscope.features.simulation.scaling.grid import Candidate
+from nephoscope.features.simulation.scaling.grid import RuleCandidate
 from nephoscope.features.simulation.scaling.records import (
     ReplayedDecisions,
     ScalingAnalysis,
@@ -18,13 +18,13 @@ from nephoscope.features.simulation.scaling.records import (
     ScalingCurves,
     TraceBound,
 )
-from nephoscope.features.simulation.scaling.search import Simulated
+from nephoscope.features.simulation.scaling.search import SimulatedRule
 from nephoscope.features.simulation.scaling.traces import RecordedDecision, Trace
 from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
 from nephoscope.stats.instance_demand import ScaledService, demand_of
 from nephoscope.stats.statistics.values import Refused
 
-Watched = Callable[[Iterable[Candidate]], Iterable[Candidate]]
+Watched = Callable[[Iterable[RuleCandidate]], Iterable[RuleCandidate]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SearchSettings:
     """What a search needs besides its traces. replications: 1 observes metrics without error."""
 
     objective: LatencyObjective
-    candidates: Sequence[Candidate]
+    candidates: Sequence[RuleCandidate]
     replications: int = 10
     seed: int = 0
 
@@ -65,14 +65,14 @@ def _analyse(
     if not any(demand.counts):
         raise Refused("The rate is 0 throughout: nothing can be provisioned for it.")
 
-    def outcomes_on(load: Trace, needed: StepFunction) -> list[Simulated]:
+    def outcomes_on(load: Trace, needed: StepFunction) -> list[SimulatedRule]:
         return search.simulated(
             wanted.candidates, service, load, needed, wanted.replications, wanted.seed, watched
         )
 
     outcomes = outcomes_on(trace, demand)
     best, equals = search.best_of(outcomes, allowed)
-    tested: list[Simulated] = []
+    tested: list[SimulatedRule] = []
     test_bound = None
     if test is not None:
         test_demand = demand_of(service, test.rate)
@@ -83,7 +83,7 @@ def _analyse(
     replay = None
     if trace.recordings and len(wanted.candidates) == 1:
         replay = _replayed(wanted, service, trace, demand)
-    answer = sentences.Answer(
+    answer = sentences.ScalingAnswer(
         wanted.objective, allowed, trace.name, candidates, bound, test_bound, replay
     )
     test_best = search.best_of(tested, allowed) if tested else None
@@ -106,7 +106,7 @@ def _analyse(
     )
 
 
-def _named(outcome: Simulated) -> str:
+def _named(outcome: SimulatedRule) -> str:
     return str(outcome.candidate)
 
 
@@ -132,10 +132,10 @@ def _bound(trace: Trace, demand: StepFunction, service: ScaledService) -> TraceB
 
 
 def _candidates(
-    outcomes: Sequence[Simulated],
-    tested: Sequence[Simulated],
-    best: Simulated,
-    equals: Sequence[Simulated],
+    outcomes: Sequence[SimulatedRule],
+    tested: Sequence[SimulatedRule],
+    best: SimulatedRule,
+    equals: Sequence[SimulatedRule],
     allowed: float,
 ) -> tuple[ScalingCandidate, ...]:
     """Returns the best one, those equal to it, those that meet the objective, and the others."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.features.simulation.scaling.grid import Candidate
+from nephoscope.features.simulation.scaling.grid import RuleCandidate
 from nephoscope.features.simulation.scaling.records import ScalingFigures
 from nephoscope.features.simulation.scaling.traces import Trace
 from nephoscope.stats.elasticity import StepFunction, measures
@@ -22,10 +22,10 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedRule:
     """One candidate on one trace: cost in hours and share of slow requests of each replication."""
 
-    candidate: Candidate
+    candidate: RuleCandidate
     cost_h: Array
     slow_ratio: Array
     figures: ScalingFigures
@@ -37,14 +37,14 @@ class Simulated:
 
 
 def simulated(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[RuleCandidate],
     service: ScaledService,
     trace: Trace,
     demand: StepFunction,
     replications: int,
     seed: int,
-    watched: Callable[[Iterable[Candidate]], Iterable[Candidate]] = iter,
-) -> list[Simulated]:
+    watched: Callable[[Iterable[RuleCandidate]], Iterable[RuleCandidate]] = iter,
+) -> list[SimulatedRule]:
     """Returns the outcome of each candidate; replication k has the same seed for all of them.
 
     The first replication has no sampling errors where it is the only one.
@@ -56,7 +56,7 @@ def simulated(
 
 
 def runs_of(
-    candidate: Candidate, service: ScaledService, trace: Trace, replications: int, seed: int
+    candidate: RuleCandidate, service: ScaledService, trace: Trace, replications: int, seed: int
 ) -> list[ScaledRun]:
     """Returns the simulation of each replication."""
     return [
@@ -72,13 +72,13 @@ def runs_of(
 
 
 def _simulated(
-    candidate: Candidate,
+    candidate: RuleCandidate,
     service: ScaledService,
     trace: Trace,
     demand: StepFunction,
     replications: int,
     seed: int,
-) -> Simulated:
+) -> SimulatedRule:
     runs = runs_of(candidate, service, trace, replications, seed)
     cost_h = np.array([run.billed_h(service.billed_s) for run in runs])
     slow = np.array([run.slow_ratio for run in runs])
@@ -95,10 +95,12 @@ def _simulated(
         float(np.mean([measured.over_provisioned for measured in each])),
         float(np.mean([len(run.supply.times_s) - 1 for run in runs])),
     )
-    return Simulated(candidate, cost_h, slow, figures, runs[0])
+    return SimulatedRule(candidate, cost_h, slow, figures, runs[0])
 
 
-def best_of(outcomes: Sequence[Simulated], allowed: float) -> tuple[Simulated, list[Simulated]]:
+def best_of(
+    outcomes: Sequence[SimulatedRule], allowed: float
+) -> tuple[SimulatedRule, list[SimulatedRule]]:
     """Returns the best candidate, and all that cannot be distinguished from it (it is among them).
 
     The goal is the cost among those that meet the objective; where none does, the share of slow
@@ -107,7 +109,7 @@ def best_of(outcomes: Sequence[Simulated], allowed: float) -> tuple[Simulated, l
     """
     meeting = [outcome for outcome in outcomes if outcome.meets(allowed)]
 
-    def goal(outcome: Simulated) -> Array:
+    def goal(outcome: SimulatedRule) -> Array:
         return outcome.cost_h if meeting else outcome.slow_ratio
 
     pool = meeting or list(outcomes)
@@ -126,14 +128,14 @@ def _is_equal(differences: Array, confidence: float) -> bool:
     return interval.low is None or interval.low <= 0
 
 
-def frontier(outcomes: Sequence[Simulated]) -> list[Simulated]:
+def frontier(outcomes: Sequence[SimulatedRule]) -> list[SimulatedRule]:
     """Returns the candidates that no other beats in cost without more slow requests, or in slow
     requests without more cost; the cheapest first."""
     ordered = sorted(
         outcomes,
         key=lambda outcome: (float(outcome.cost_h.mean()), float(outcome.slow_ratio.mean())),
     )
-    members: list[Simulated] = []
+    members: list[SimulatedRule] = []
     for outcome in ordered:
         if not members or outcome.slow_ratio.mean() < members[-1].slow_ratio.mean() - _ROUNDING:
             members.append(outcome)

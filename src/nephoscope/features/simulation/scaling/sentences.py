@@ -17,7 +17,7 @@ from nephoscope.features.simulation.scaling.records import (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScalingAnswer:
     """Parts of an analysis that its sentences state; candidates: the best first."""
 
     objective: LatencyObjective
@@ -53,7 +53,7 @@ def _figures(figures: ScalingFigures, limit: str) -> str:
     return f"{hours(figures.cost_h)}, {share(figures.slow_ratio.value)} of requests over {limit}"
 
 
-def best_sentence(answer: Answer) -> str:
+def best_sentence(answer: ScalingAnswer) -> str:
     """Returns which rule and settings are best on the trace, or what the only one costs."""
     best = answer.candidates[0]
     limit = units.format_value(float(answer.objective.limit_ns), "ns")
@@ -82,7 +82,7 @@ def best_sentence(answer: Answer) -> str:
     )
 
 
-def remarks(answer: Answer, test_best: Sequence[str] | None) -> Iterator[str]:
+def remarks(answer: ScalingAnswer, test_best: Sequence[str] | None) -> Iterator[str]:
     """Yields the lower bound, the back-test, and the replay. test_best: best ones on the test
     trace."""
     best, bound = answer.candidates[0], answer.bound
@@ -104,7 +104,7 @@ def _cheaper(extra: float) -> str:
 
 
 def _tested(
-    answer: Answer, best: ScalingCandidate, test: ScalingFigures, test_best: Sequence[str]
+    answer: ScalingAnswer, best: ScalingCandidate, test: ScalingFigures, test_best: Sequence[str]
 ) -> str:
     assert answer.test_bound is not None
     limit = units.format_value(float(answer.objective.limit_ns), "ns")

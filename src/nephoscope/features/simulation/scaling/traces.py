@@ -35,7 +35,7 @@ class RecordedDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class ScalerRecording:
     """The decisions of an autoscaler in one trial, and the instances that served.
 
     resolution_s: by how much the time of a decision may differ from the one that its cooldowns saw.
@@ -58,7 +58,7 @@ class Trace:
     name: str
     rate: StepFunction
     end_s: float
-    recordings: tuple[Recording, ...] = ()
+    recordings: tuple[ScalerRecording, ...] = ()
     demand: StepFunction | None = None
 
     @property
@@ -103,7 +103,7 @@ def read(path: Path) -> Trace:
     rates = tuple(_number(where, row, columns[0], _LARGEST_RATE) for where, row in rows)
     length_s = median(after - before for before, after in pairwise(times))
     decisions = tuple(_decisions(rows, times, rates))
-    recordings = (Recording(decisions, _supply(decisions)),) if decisions else ()
+    recordings = (ScalerRecording(decisions, _supply(decisions)),) if decisions else ()
     return Trace(path.name, StepFunction(tuple(times), rates), times[-1] + length_s, recordings)
 
 
