@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from nephoscope.autoscalers import log
 
 _SOCKET = "admin.sock"
+_PAUSES_S = (0.02, 0.1, 0.5)
 _CONFIGURATION = """\
 global
   maxconn {connections}
@@ -42,11 +43,12 @@ backend web
 class Counters:
     """Counters of the balancer since its start, and the requests that it has now.
 
-    completed: responses of all servers. failed: those with status 5xx. in_system: requests that
-    wait or are served now. responses: of each server.
+    arrived: requests of clients. completed: responses of all servers. failed: those with status
+    5xx. in_system: requests that wait or are served now. responses: of each server.
     """
 
     at_s: float
+    arrived: int
     completed: int
     failed: int
     in_system: int
@@ -92,6 +94,17 @@ class Balancer:
                 time.sleep(0.02)
 
     def _ask(self, command: str) -> str:
+        """Returns the answer to a command; asks again where the socket was busy for a moment."""
+        for pause_s in (*_PAUSES_S, None):
+            try:
+                return self._answer(command)
+            except OSError:
+                if pause_s is None or self._process.poll() is not None:
+                    raise
+                time.sleep(pause_s)
+        raise AssertionError
+
+    def _answer(self, command: str) -> str:
         with socket.socket(socket.AF_UNIX) as link:
             link.settimeout(5)
             link.connect(_SOCKET)
@@ -130,6 +143,7 @@ class Balancer:
         }
         return Counters(
             now_s,
+            arrived=int(rows["clients", "FRONTEND"]["req_tot"]),
             completed=sum(int(web[f"hrsp_{digit}xx"]) for digit in (1, 2, 3, 4, 5)),
             failed=int(web["hrsp_5xx"]),
             in_system=int(web["scur"]) + int(web["qcur"]),

@@ -16,6 +16,7 @@ import random
 import socket
 import sys
 import time
+import traceback
 import urllib.error
 import urllib.request
 from collections import deque
@@ -207,9 +208,7 @@ class Autoscaler:
         length_s = counters.at_s - last.at_s
         in_system = sum(count for _, count in window) / len(window)
         completed = counters.completed - last.completed
-        # Requests that wait have arrived, too; HAProxy counts a request when it has ended.
-        arrived = completed + counters.in_system - last.in_system
-        rate = max(0, arrived) / length_s
+        rate = (counters.arrived - last.arrived) / length_s
         value = {
             rules.CPU: used / ready / self._settings["cpus"],
             rules.QUEUE: in_system / ready,
@@ -293,7 +292,14 @@ def _next(due_s: float, interval_s: float, now_s: float) -> float:
 def main(settings: dict[str, Any]) -> None:
     """Scales until SIGTERM."""
     log.begin()
-    Autoscaler(settings).run()
+    try:
+        Autoscaler(settings).run()
+    except Exception as error:
+        # The last line of the output is what a failed trial states.
+        log.event(
+            "crashed", error=repr(error), line=traceback.extract_tb(error.__traceback__)[-1].line
+        )
+        raise
 
 
 if __name__ == "__main__":

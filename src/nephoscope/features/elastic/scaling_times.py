@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from nephoscope.core.model import Sample
+from nephoscope.features.elastic.trial_clock import TrialClock
 from nephoscope.stats.elasticity import ScalingTimes, StepFunction
-
-if TYPE_CHECKING:
-    from nephoscope.features.elastic.trials import TrialClock
 
 
 def scaling_times(
@@ -92,14 +90,14 @@ def _of_decisions(
 
 
 def _reached(
-    steps: Sequence[tuple[float, object]], machine: str, began_s: float
+    steps: Sequence[tuple[float, Sample]], machine: str, began_s: float
 ) -> dict[str, float]:
     """Returns when a machine reached each step after its creation, until it was created again."""
     names = {"booted": "booted_s", "ready": "ready_s", "in_rotation": "in_rotation_s"}
     names["served"] = "served_s"
     reached: dict[str, float] = {}
     for at_s, sample in steps:
-        factors = sample.factors  # type: ignore[attr-defined]
+        factors = sample.factors
         if factors["machine"] != machine or at_s <= began_s:
             continue
         if factors["step"] == "created":
