@@ -12,15 +12,7 @@ from nephoscope.cli.kit import measuring, options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.documents import RESULT, Row
 from nephoscope.cli.kit.named import RUN, SCENARIO
-from nephoscope.cli.kit.options import (
-    SEEDS,
-    Count,
-    argument,
-    duration,
-    flag,
-    option,
-    repeated,
-)
+from nephoscope.cli.kit.options import SEEDS, Count, argument, flag, option
 
 if TYPE_CHECKING:
     from nephoscope.catalog.scenarios import Scenario, SimulationKind
@@ -44,7 +36,7 @@ class Scenarios:
 
 @group()
 def simulate() -> None:
-    """Simulate sites and users, CPU schedulers, instance selection, autoscaling."""
+    """Simulate sites and users, CPU schedulers, selections, autoscaling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,59 +139,6 @@ def selection(args: SimulationArguments) -> int:
     from nephoscope.catalog import scenarios
 
     return _simulate(scenarios.SELECTION, args)
-
-
-@dataclass(frozen=True, slots=True)
-class _SimulateElasticArguments:
-    trace: Path | None = argument(options.PATH, required=False, metavar="[TRACE]")
-    name: str | None = option("--run", RUN, "Stored run of `elastic` to replay, instead of TRACE.")
-    objective: str | None = option("--objective", "'pN < TIME'", "Objective of response time.")
-    service_s: float | None = option(
-        "--service-time", duration("1 us", "1 h"), "Mean time that a request takes an instance."
-    )
-    rules: tuple[str, ...] = repeated(
-        "--rule", "RULE", "Rule and settings, e.g. cpu=0.5|0.7,cooldown_in=5min."
-    )
-    values: Mapping[str, str] = options.set_option("Set boot, warm_up, lag, interval, ….")
-    test: Path | None = option("--test-trace", options.PATH, "Trace of another day to back-test.")
-    replications: int = option(
-        "--replications", Count(1, 1000), "Number of replications.", default=REPLICATIONS
-    )
-    seed: int = option("--seed", SEEDS, "Random seed.", default=0)
-    to: Path | None = options.REPORT_FILE
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-
-
-@command(
-    simulate,
-    prints=Document("elastic_simulation", ".features.simulation.scaling.records:ScalingAnalysis"),
-    requests=Excluded("simulates many settings, which takes minutes"),
-    is_work=True,
-    examples=(
-        "day.csv --objective 'p95 < 200ms' --service-time 20ms --rule cpu=0.6",
-        "day.csv --objective 'p95 < 200ms' --service-time 20ms --test-trace other.csv",
-    ),
-)
-def elastic(args: _SimulateElasticArguments) -> int:
-    """Simulate autoscaling rules on a trace of load, and find the best settings.
-
-    TRACE is a CSV file with the columns time_s and rate (requests/s).
-    """
-    from nephoscope.cli.kit.section_output import present
-    from nephoscope.features.simulation.scaling import request, result, traces
-    from nephoscope.features.simulation.scaling.section import scaling_section
-
-    made = request.made(
-        request.Stated(args.trace, args.name, args.objective, args.service_s, args.rules),
-        args.values,
-        args.store,
-    )
-    wanted = result.SearchSettings(made.objective, made.candidates, args.replications, args.seed)
-    test = None if args.test is None else traces.read(args.test)
-    analysis = result.analyse(made.service, wanted, made.trace, test)
-    page = scaling_section(analysis)
-    return present(analysis, page, as_json=args.as_json, to=args.to, source=made.trace.name)
 
 
 def _simulate(

@@ -6,7 +6,6 @@ from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 SIMULATION = Feature(
     "simulation",
-    needs=("balance", "elasticity", "load"),
     record=".features.simulation.records:Simulation",
     analyse=".features.simulation.result:analyse",
     applies=lambda data: any(name.startswith("sim.") for name in data.benchmarks),

@@ -9,17 +9,17 @@ from statistics import fmean
 from nephoscope.autoscalers.rules import Scaler
 from nephoscope.core.errors import UsageError
 from nephoscope.features.load.objective import LatencyObjective
-from nephoscope.features.simulation.scaling import search, sentences, settings
-from nephoscope.features.simulation.scaling.grid import RuleCandidate
-from nephoscope.features.simulation.scaling.records import (
+from nephoscope.features.scaling import search, sentences, settings
+from nephoscope.features.scaling.grid import RuleCandidate
+from nephoscope.features.scaling.records import (
     ReplayedDecisions,
     ScalingAnalysis,
     ScalingCandidate,
     ScalingCurves,
     TraceBound,
 )
-from nephoscope.features.simulation.scaling.search import SimulatedRule
-from nephoscope.features.simulation.scaling.traces import RecordedDecision, Trace
+from nephoscope.features.scaling.search import SimulatedRule
+from nephoscope.features.scaling.traces import RecordedDecision, Trace
 from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
 from nephoscope.stats.instance_demand import ScaledService, demand_of
 from nephoscope.stats.statistics.values import Refused

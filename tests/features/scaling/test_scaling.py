@@ -17,9 +17,9 @@ from nephoscope.core.model import Estimate
 from nephoscope.features.elastic.rule_texts import RuleLimits
 from nephoscope.features.elastic.rule_texts import rule_of as rule_text
 from nephoscope.features.load.objective import LatencyObjective
-from nephoscope.features.simulation.scaling import grid, result, search, traces
-from nephoscope.features.simulation.scaling.records import ScalingAnalysis, ScalingFigures
-from nephoscope.features.simulation.scaling.settings import with_settings
+from nephoscope.features.scaling import grid, result, search, traces
+from nephoscope.features.scaling.records import ScalingAnalysis, ScalingFigures
+from nephoscope.features.scaling.settings import with_settings
 from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective
 from nephoscope.stats.scaled_service import simulate

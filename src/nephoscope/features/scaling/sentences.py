@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.load.objective import LatencyObjective
-from nephoscope.features.simulation.scaling.records import (
+from nephoscope.features.scaling.records import (
     ReplayedDecisions,
     ScalingCandidate,
     ScalingFigures,

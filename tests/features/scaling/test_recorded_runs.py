@@ -14,7 +14,7 @@ from nephoscope.autoscalers.rules import Observation, Rule, Scaler
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
-from nephoscope.features.simulation.scaling import recorded_runs, request
+from nephoscope.features.scaling import recorded_runs, request
 
 BEGUN_S = 1_000.0
 """When the generator begins; the autoscaler began 7 s before."""

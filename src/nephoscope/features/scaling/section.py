@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nephoscope.features.simulation.scaling import sentences
-from nephoscope.features.simulation.scaling.records import (
+from nephoscope.features.scaling import sentences
+from nephoscope.features.scaling.records import (
     ScalingAnalysis,
     ScalingCandidate,
     ScalingCurves,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from nephoscope.core.errors import UsageError
 from nephoscope.features.load.objective import LatencyObjective
-from nephoscope.features.simulation.scaling import grid, recorded_runs, settings, traces
-from nephoscope.features.simulation.scaling.grid import RuleCandidate
-from nephoscope.features.simulation.scaling.traces import Trace
+from nephoscope.features.scaling import grid, recorded_runs, settings, traces
+from nephoscope.features.scaling.grid import RuleCandidate
+from nephoscope.features.scaling.traces import Trace
 from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective
 

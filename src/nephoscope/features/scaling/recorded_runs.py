@@ -13,9 +13,10 @@ from nephoscope.autoscalers.rules import Observation, Rule
 from nephoscope.catalog import instruments
 from nephoscope.core.errors import UsageError
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial, balanced_trials
-from nephoscope.features.elastic.trials import TrialClock, autoscaler_of, demand_of
+from nephoscope.features.elastic.trial_clock import TrialClock
+from nephoscope.features.elastic.trials import autoscaler_of, demand_of
 from nephoscope.features.load.objective import LatencyObjective
-from nephoscope.features.simulation.scaling.traces import RecordedDecision, ScalerRecording, Trace
+from nephoscope.features.scaling.traces import RecordedDecision, ScalerRecording, Trace
 from nephoscope.stats.elasticity import StepFunction
 from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.queueing import ResponseObjective

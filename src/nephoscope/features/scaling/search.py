@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nephoscope.features.simulation.scaling.grid import RuleCandidate
-from nephoscope.features.simulation.scaling.records import ScalingFigures
-from nephoscope.features.simulation.scaling.traces import Trace
+from nephoscope.features.scaling.grid import RuleCandidate
+from nephoscope.features.scaling.records import ScalingFigures
+from nephoscope.features.scaling.traces import Trace
 from nephoscope.stats.elasticity import StepFunction, measures
 from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.scaled_service import ScaledRun, simulate
