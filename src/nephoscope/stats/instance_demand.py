@@ -25,6 +25,8 @@ class ScaledService:
     others connect again after a timeout. start_count: instances at the start; None begins with the
     minimum for the first rate. first_decision_s: from the start; None: interval_s. arrivals_cv,
     service_cv: coefficients of variation of the times between arrivals and of service times.
+    shared_queue: all instances serve one queue; otherwise a request stays with the instance to
+    which it was sent, the one with the shortest queue.
     """
 
     services_per_s: float
@@ -40,6 +42,7 @@ class ScaledService:
     first_decision_s: float | None = None
     arrivals_cv: float = 1.0
     service_cv: float = 1.0
+    shared_queue: bool = True
 
     @property
     def wait_ratio(self) -> float:

@@ -86,7 +86,7 @@ def simulate(
 
 class _FlowTotals:
     """Integrals from the start to each event: arrivals, busy and ready instances, waiting requests,
-    response times."""
+    waits of refused requests."""
 
     def __init__(self, start_s: float) -> None:
         self.times = [start_s]
@@ -130,6 +130,8 @@ class _Simulation:
         self.ready, self.desired = count, count
         self.starting: list[float] = []  # when each becomes ready, a heap
         self.queue = 0.0
+        # Requests that wait in the queues of instances which were ready before others came.
+        self.held, self.held_by = 0.0, 0
         self.place = 0  # of the present rate
         self.totals = _FlowTotals(self.start_s)
         self.slow = self.violated_s = 0.0
@@ -145,6 +147,7 @@ class _Simulation:
             while self.starting and self.starting[0] <= event_s + _HAIR:
                 ready_s = heapq.heappop(self.starting)
                 now_s = self._flow(now_s, max(now_s, ready_s))
+                self._hold()
                 self.ready += 1
                 self._note(self.supply, ready_s, self.ready)
             now_s = self._flow(now_s, event_s)
@@ -189,7 +192,40 @@ class _Simulation:
         if until_s <= from_s:
             return from_s
         rate = self.rate.counts[self._place_of(from_s)]
-        spare = self.ready * self.service.services_per_s - rate
+        while self.held > 0 and from_s < until_s:
+            end_s = min(until_s, from_s + self._until_joined_s(rate))
+            self._serve(from_s, end_s, rate)
+            if self.held <= _HAIR or end_s < until_s:
+                self._join()
+            from_s = end_s
+        if from_s < until_s:
+            self._serve(from_s, until_s, rate)
+        return until_s
+
+    def _until_joined_s(self, rate: float) -> float:
+        """Time until the held requests are served, or no instance has a shorter queue than another.
+
+        Until then all arrivals go to the instances that came later.
+        """
+        times = [self.held / (self.held_by * self.service.services_per_s)]
+        if rate > 0:
+            free = self.ready - self.held_by
+            times.append(max(0.0, self.held / self.held_by * free - self.queue) / rate)
+        return min(times)
+
+    def _hold(self) -> None:
+        """Leaves the queue to the present instances, before another one becomes ready."""
+        if not self.service.shared_queue and self.queue > 0 and not self.held:
+            self.held, self.held_by, self.queue = self.queue, self.ready, 0.0
+
+    def _join(self) -> None:
+        self.queue, self.held, self.held_by = self.queue + self.held, 0.0, 0
+        if self.queue <= _HAIR:
+            self.queue = 0.0
+
+    def _serve(self, from_s: float, until_s: float, rate: float) -> None:
+        """Serves arrivals by the instances that hold no queue of their own."""
+        spare = (self.ready - self.held_by) * self.service.services_per_s - rate
         if self.queue > 0 and spare > 0:
             empty_s = from_s + self.queue / spare
             if empty_s < until_s - _HAIR:
@@ -200,7 +236,21 @@ class _Simulation:
             self._backlogged(from_s, until_s, rate, after)
         else:
             self._steady(from_s, until_s, rate)
-        return until_s
+
+    def _add(
+        self, until_s: float, length_s: float, rate: float, flows: tuple[float, float, float]
+    ) -> None:
+        """Adds a part in which rate and flows are constant, and serves the held requests.
+
+        flows: busy instances, waiting requests, wait of a refused request until it is accepted.
+        """
+        busy, waiting, retry_s = flows
+        if self.held_by:
+            served = min(self.held, self.held_by * self.service.services_per_s * length_s)
+            busy, waiting = busy + self.held_by, waiting + self.held - served / 2
+            self.held -= served
+        parts = (rate, busy, self.ready, waiting, rate * retry_s)
+        self.totals.add(until_s, *(part * length_s for part in parts))
 
     def _place_of(self, time_s: float) -> int:
         times = self.rate.times_s
@@ -211,7 +261,7 @@ class _Simulation:
     def _steady(self, from_s: float, until_s: float, rate: float) -> None:
         """M/M/c in equilibrium."""
         service, length_s = self.service, until_s - from_s
-        mean_s, beyond = equilibrium(service, self.ready, rate)
+        mean_s, beyond = equilibrium(service, self.ready - self.held_by, rate)
         load = rate / service.services_per_s
         waiting = rate * (mean_s - 1 / service.services_per_s)
         is_met = service.objective.is_met(mean_s, beyond)
@@ -219,38 +269,25 @@ class _Simulation:
             beyond = 0.0 if is_met else 1.0
         self.slow += rate * length_s * beyond
         self.violated_s += 0.0 if is_met else length_s
-        self.totals.add(
-            until_s,
-            rate * length_s,
-            load * length_s,
-            self.ready * length_s,
-            waiting * length_s,
-            rate * mean_s * length_s,
-        )
+        self._add(until_s, length_s, rate, (load, waiting, 0.0))
 
     def _backlogged(self, from_s: float, until_s: float, rate: float, after: float) -> None:
         """All instances are busy, and the queue changes from its length to another one."""
         service, length_s = self.service, until_s - from_s
-        drained = self.ready * service.services_per_s
+        busy = self.ready - self.held_by
+        drained = busy * service.services_per_s
         waits = self.queue / drained, after / drained
         slow, violated = _beyond_while_waiting(service, *waits)
         self.slow += rate * length_s * slow
         self.violated_s += violated * length_s
         waiting = (self.queue + after) / 2
         accepted = min(waiting, service.backlog)
-        client_s = accepted / drained + 1 / service.services_per_s
+        retry_s = 0.0
         if waiting > service.backlog and rate > drained:
             dropped = min(_MOST_DROPPED, 1 - drained / rate)
-            client_s += retry_wait_s(dropped, _INITIAL_TIMEOUT_S)
+            retry_s = retry_wait_s(dropped, _INITIAL_TIMEOUT_S)
         self.queue = after if after > _HAIR else 0.0
-        self.totals.add(
-            until_s,
-            rate * length_s,
-            self.ready * length_s,
-            self.ready * length_s,
-            accepted * length_s,
-            rate * client_s * length_s,
-        )
+        self._add(until_s, length_s, rate, (float(busy), accepted, retry_s))
 
     def _decide(self, now_s: float) -> None:
         seen = self._observed(now_s)
@@ -265,6 +302,8 @@ class _Simulation:
                 heapq.heapify(self.starting)
             else:
                 self.ready -= 1
+                if self.ready <= self.held_by:
+                    self._join()
         self.desired = decision.desired
         self._note(self.supply, now_s, self.ready)
         self._note(self.wanted, now_s, self.desired)
@@ -274,8 +313,13 @@ class _Simulation:
         from_s = max(self.start_s, end_s - self.service.window_s)
         if end_s <= from_s + _HAIR:
             return Observation(now_s, self.desired, self.ready, None)
-        arrivals, busy, ready, waiting, response_s = self.totals.between(from_s, end_s).tolist()
+        arrivals, busy, ready, waiting, retry_s = self.totals.between(from_s, end_s).tolist()
         utilisation = busy / ready
+        response_s = None
+        if arrivals > 0 and busy > 0:
+            # Little's law, as a server can estimate it, and the wait of refused connections.
+            served = busy * self.service.services_per_s
+            response_s = (busy + waiting) / served + retry_s / arrivals
         rate, worked, timed = self._sampling_errors(arrivals, utilisation)
         if utilisation < 1:
             busy = min(ready, busy * worked)
@@ -287,7 +331,7 @@ class _Simulation:
         values = {
             rules.CPU: busy / ready,
             rules.QUEUE: busy / ready + waiting / ready * timed,
-            rules.RESPONSE_TIME: response_s / arrivals * timed if arrivals * rate > 0 else None,
+            rules.RESPONSE_TIME: response_s and response_s * timed,
             rules.RATE: arrivals * rate / ready,
         }
         value = values[self.rule.metric]

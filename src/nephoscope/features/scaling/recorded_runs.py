@@ -118,6 +118,7 @@ def _service(
         first_decision_s=first_s,
         arrivals_cv=float(trial.params["arrivals"] == "poisson"),
         service_cv=float(params.get("distribution") == "exponential"),
+        shared_queue=False,
     )
 
 
