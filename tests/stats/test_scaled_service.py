@@ -92,6 +92,7 @@ def test_steady_response_times_are_those_of_the_queue() -> None:
     }
     # M/M/4 at 3 Erlangs: C = 0.5094 (published tables of Erlang C).
     time_s = seen[rules.RESPONSE_TIME].observation.value
+    assert time_s is not None
     assert time_s == pytest.approx(0.1 + 0.5094 / 10, rel=1e-3)
     assert seen[rules.QUEUE].observation.value == pytest.approx(30 * time_s / 4)
     assert seen[rules.CPU].observation.value == pytest.approx(0.75)
@@ -279,3 +280,40 @@ def test_regular_arrivals_are_counted_in_whole_requests() -> None:
     )
     values = [each.observation.value for each in run.decisions]
     assert set(np.round(np.array(values, dtype=float), 6)) == {5.0, 6.0}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_queue_stays_with_its_instance_or_is_shared(shared: bool) -> None:
+    service = replace(
+        SERVICE,
+        boot_s=0.0,
+        warm_up_s=0.0,
+        lag_s=0.0,
+        window_s=10.0,
+        interval_s=10.0,
+        start_count=1,
+        shared_queue=shared,
+    )
+    rate = StepFunction((0.0, 10.0), (20.0, 4.0))
+    rule = Rule(rules.QUEUE, rules.SCHEDULE, schedule=((0.0, 1), (10.0, 2)), maximum=2)
+    seen = simulate(rule, service, rate, 40.0).decisions[1].observation
+    # 100 wait at 10 s. Two instances serve 16/s of them, until 16.25 s; from then on M/M/2 has 0.4
+    # in service and 0.0167 waiting. One serves 10/s of them, until 20 s, while the other is M/M/1.
+    shared_area = 100 * 6.25 / 2 + 2 * 6.25 + (0.4 + 0.0167) * 3.75
+    own_area = 100 * 10 / 2 + (1 + 0.4 + 0.2667) * 10
+    expected = (shared_area if shared else own_area) / 10 / 2
+    assert seen.value == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_queue_of_few_instances_joins_where_the_others_have_longer_ones() -> None:
+    service = replace(
+        SERVICE, boot_s=0.0, warm_up_s=0.0, lag_s=0.0, window_s=10.0, interval_s=10.0, start_count=1
+    )
+    service = replace(service, shared_queue=False)
+    # 100 wait at 10 s; 30/s go to the second instance, whose queue grows by 20/s while the first
+    # one's falls by 10/s: at 13.33 s both have 66.7, and from then on they share 10/s more.
+    rate = StepFunction((0.0, 10.0), (20.0, 30.0))
+    rule = Rule(rules.QUEUE, rules.SCHEDULE, schedule=((0.0, 1), (10.0, 2)), maximum=2)
+    seen = simulate(rule, service, rate, 40.0).decisions[1].observation
+    # All in all 10/s more from 100 on: 150 in the mean, and both busy.
+    assert seen.value == pytest.approx((150 + 2) / 2)

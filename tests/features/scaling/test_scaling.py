@@ -249,6 +249,15 @@ def test_settings_of_the_service_are_read() -> None:
     )
     assert (service.boot_s, service.warm_up_s) == (300.0, 10.0)
     assert (service.backlog, service.start_count) == (0, 3)
-    for settings in ({"boots": "1s"}, {"boot": "-1s"}, {"start": "0"}, {"interval": "0s"}):
+    uneven = with_settings(SERVICE, {"service_cv": "2", "queue": "instances"})
+    assert (uneven.service_cv, uneven.shared_queue) == (2.0, False)
+    for settings in (
+        {"queue": "none"},
+        {"service_cv": "-1"},
+        {"boots": "1s"},
+        {"boot": "-1s"},
+        {"start": "0"},
+        {"interval": "0s"},
+    ):
         with pytest.raises(UsageError, match=r"^(--set|'-1s')"):
             with_settings(SERVICE, settings)

@@ -22,7 +22,8 @@ _DURATIONS = {
 }
 _COUNTS = {"backlog": "backlog", "start": "start_count"}
 _VARIATIONS = ("arrivals_cv", "service_cv")
-NAMES = (*_DURATIONS, *_COUNTS, *_VARIATIONS)
+_QUEUES = {"shared": True, "instances": False}
+NAMES = (*_DURATIONS, *_COUNTS, *_VARIATIONS, "queue")
 _LONGEST_S = 30 * 86_400.0
 _SHORTEST_S = 1e-3
 _LARGEST_COUNT = 100_000
@@ -41,6 +42,8 @@ def with_settings(service: ScaledService, settings: Mapping[str, str]) -> Scaled
             changes[_COUNTS[name]] = _count(name, text)
         elif name in _VARIATIONS:
             changes[name] = _variation(name, text)
+        elif name == "queue":
+            changes["shared_queue"] = _is_shared(text)
         else:
             raise UsageError(
                 f"--set: '{written:.40}' is no setting of the service"
@@ -62,6 +65,12 @@ def _count(name: str, text: str) -> int:
     if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= _LARGEST_COUNT:
         raise UsageError(f"--set {name}: '{text:.40}' is no count.", f"Use, e.g., {name}=10.")
     return int(text[:9])
+
+
+def _is_shared(text: str) -> bool:
+    if text not in _QUEUES:
+        raise UsageError(f"--set queue: '{text:.40}' is none.", f"Use {' or '.join(_QUEUES)}.")
+    return _QUEUES[text]
 
 
 def _variation(name: str, text: str) -> float:
@@ -87,4 +96,5 @@ def as_text(service: ScaledService) -> dict[str, str]:
         texts["backlog"] = f"{service.backlog:g}"
     if service.start_count is not None:
         texts["start"] = str(service.start_count)
-    return texts | {name: f"{getattr(service, name):g}" for name in _VARIATIONS}
+    texts |= {name: f"{getattr(service, name):g}" for name in _VARIATIONS}
+    return texts | {"queue": "shared" if service.shared_queue else "instances"}
