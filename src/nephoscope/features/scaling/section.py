@@ -10,7 +10,7 @@ from nephoscope.features.scaling.records import (
     ScalingCandidate,
     ScalingCurves,
 )
-from nephoscope.report import figures, palette, wording
+from nephoscope.report import figures, wording
 from nephoscope.report.blocks import Block, Chart, Column, Section, Sentence, Table, items
 from nephoscope.report.columns import number, table, text
 
@@ -82,23 +82,22 @@ def _table(
 
 def _chart(curves: ScalingCurves, name: str, model: str) -> Chart:
     lines = []
-    for place, (title, steps) in enumerate(
-        ((f"needed ({model})", curves.needed), ("serving", curves.serving))
-    ):
-        colour, _, _ = palette.style(place)
+    for title, steps in ((f"needed ({model})", curves.needed), ("serving", curves.serving)):
         drawn = steps[:: max(1, len(steps) // _POINTS)]
         lines.append(
-            figures.trace(
+            figures.Curve(
                 title,
-                [time_s / 3600 for time_s, _ in drawn],
-                [count for _, count in drawn],
-                [f"{time_s / 3600:.3g} h: {count:g} instances" for time_s, count in drawn],
-                mode="lines",
-                line={"color": colour, "shape": "hv"},
+                tuple(time_s for time_s, _ in drawn),
+                tuple(count for _, count in drawn),
+                hover=tuple(f"{time_s:g} s: {count:g} instances" for time_s, count in drawn),
+                step=True,
             )
         )
-    layout = figures.layout(
-        {"title": {"text": "time (h)"}}, {"title": {"text": "instances"}, "rangemode": "tozero"}
+    figure = figures.lines(
+        lines,
+        figures.Axis("time", "s"),
+        figures.Axis("instances", "count", from_zero=True),
+        markers=False,
     )
     data = table(
         curves.serving[:_MAX_ROWS],
@@ -110,7 +109,7 @@ def _chart(curves: ScalingCurves, name: str, model: str) -> Chart:
     return Chart(
         "scaling-supply",
         f"Instances that {name} has, and that are needed by {model}",
-        {"data": lines, "layout": layout},
+        figure,
         data,
     )
 
@@ -125,12 +124,16 @@ def _notes(analysis: ScalingAnalysis) -> Iterator[str]:
         "A backlog grows and drains evenly; without one, response times are those of M/M/c in "
         "equilibrium, with waits in proportion to the variation of arrivals and service times."
     )
-    if analysis.replications > 1:
-        yield (
-            f"{analysis.replications} replications (seed {analysis.seed}) draw the sampling errors "
-            "of the metrics, the same for all settings. Settings are equal where the 95 % interval "
-            "of their difference, with Bonferroni's correction, contains 0. The intervals do not "
-            "cover how days differ: --test-trace shows another one."
-        )
-    else:
+    if analysis.replications == 1:
         yield "One replication: the rule sees its metrics without sampling errors."
+        return
+    yield (
+        f"{analysis.replications} replications (seed {analysis.seed}) draw the sampling errors of "
+        "the metrics, the same for all settings. The intervals do not cover how days differ: "
+        "--test-trace shows another one."
+    )
+    if len(analysis.candidates) > 1:
+        yield (
+            "Settings are equal where the 95 % interval of their difference, with Bonferroni's "
+            "correction, contains 0."
+        )
