@@ -109,7 +109,7 @@ class Autoscaler:
         self._start_s = time.monotonic()
         count = len(self._in(IN_ROTATION))
         log.event("begins", present=count, in_rotation=count, billed=count)
-        log.serve(self._settings["address"], self._settings["port"], self._answer)
+        log.serve(self._settings["address"], int(self._settings["port"]), self._answer)
         next_metric_s = next_decision_s = 0.0
         while not log.ended.is_set():
             now_s = time.monotonic() - self._start_s

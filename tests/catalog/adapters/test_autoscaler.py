@@ -52,6 +52,8 @@ def test_machines_and_rules_are_checked_before_a_run() -> None:
     settings = json.loads(command.arguments[-1])
     assert settings["machines"] == {"a": ["10.0.0.1:1", "10.0.0.1:2"]}
     assert settings["decision_interval_s"] == 15
+    # The probe fills in where it listens, which may be a port that it chose.
+    assert (settings["address"], settings["port"]) == ("{address}", "{port}")
     for params in ({"machines": ["a b"]}, {"rule": "no"}, {"rule": '{"unknown": 1}'}):
         with pytest.raises(UsageError):
             adapter.build_command(params, serving=True)

@@ -11,7 +11,14 @@ from nephoscope import autoscalers
 from nephoscope.autoscalers import rules
 from nephoscope.catalog import MetricSpec, ParamSpec, instruments
 from nephoscope.catalog.adapters.declare import adapter
-from nephoscope.catalog.adapters.frame import Output, ToolCommand, ToolError, last_words
+from nephoscope.catalog.adapters.frame import (
+    ADDRESS,
+    PORT,
+    Output,
+    ToolCommand,
+    ToolError,
+    last_words,
+)
 from nephoscope.catalog.adapters.quantities import Params, period, text, whole
 from nephoscope.catalog.adapters.servers import balancer
 from nephoscope.catalog.meaning import Resource
@@ -64,9 +71,7 @@ def _instance(params: Params) -> ToolCommand:
         "duration_ns": 86_400_000_000_000,  # the program ends it before
     }
     command = [str(find_probe()), "run", "http.serve", "--params", json.dumps(service)]
-    return _command(
-        "instance", {"address": params["address"], "port": params["port"], "command": command}
-    )
+    return _command("instance", {"address": ADDRESS, "port": PORT, "command": command})
 
 
 def machines_of(params: Params) -> dict[str, tuple[str, str]]:
@@ -91,9 +96,11 @@ def _reference(params: Params) -> ToolCommand:
         raise UsageError(
             f"{REFERENCE}: the rule cannot be read: {error}.", "See its page."
         ) from None
-    plain = ("address", "port", "service_port", "delay_cv_ratio", "seed", "initial", "cpus")
+    plain = ("service_port", "delay_cv_ratio", "seed", "initial", "cpus")
     times = ("metric_interval", "metric_lag", "decision_interval", "boot", "warm_up", "timeout")
     settings = {
+        "address": ADDRESS,
+        "port": PORT,
         **{name: params[name] for name in plain},
         **{f"{name}_s": params[f"{name}_ns"] / 1e9 for name in times},
         "machines": machines_of(params),
@@ -104,8 +111,8 @@ def _reference(params: Params) -> ToolCommand:
 
 def _observed(params: Params) -> ToolCommand:
     settings = {
-        "address": params["address"],
-        "port": params["port"],
+        "address": ADDRESS,
+        "port": PORT,
         "command": params["command"],
         "interval_s": params["interval_ns"] / 1e9,
         "limit_s": params["limit_ns"] / 1e9,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PROFILES = ("step", "ramp", "sine", "day", "flash")
 _DURATION_S = 60.0
-_BUDGET_S = 60.0
+_BUDGET_S = 180.0
 _LAB_RULE = "rate=40"
 
 
@@ -168,7 +168,11 @@ class _ElasticArguments:
         default="1s",
     )
     rounds: int = option("--rounds", Count(1, 1000), "Trials of each rule.", default=3)
-    budget: float | None = options.BUDGET
+    budget: float | None = option(
+        "--budget",
+        duration("20 s", "24 h"),
+        "Time for measuring the capacity of one instance, without --capacity [default: 3min].",
+    )
     seed: int | None = options.SEED
     labels: Mapping[str, str] = options.LABELS
     store: Path | None = options.STORE
@@ -200,6 +204,7 @@ def elastic(args: _ElasticArguments) -> int:
     from nephoscope.store import Store
 
     request = _request(args)
+    plan_elastic(request)  # what it refuses is refused before anything is measured
     store = Store(args.store)
     if args.load.capacity is None and not args.dry_run:
         request = _with_capacity(request, store, args.budget or _BUDGET_S)
