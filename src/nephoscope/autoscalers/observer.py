@@ -19,7 +19,7 @@ _LONGEST = 1_000_000
 def instances_of(command: str, limit_s: float) -> tuple[int | None, str]:
     """Returns the number that the command prints, or None and what is wrong with it."""
     try:
-        called = subprocess.run(
+        completed = subprocess.run(
             ["/bin/sh", "-c", command],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -28,10 +28,10 @@ def instances_of(command: str, limit_s: float) -> tuple[int | None, str]:
         )
     except subprocess.TimeoutExpired:
         return None, f"it took longer than {limit_s:g} s"
-    words = called.stdout[:200].decode("utf-8", "replace").strip()
-    if called.returncode:
-        error = called.stderr[:200].decode("utf-8", "replace").strip()
-        return None, f"exit code {called.returncode}: {error or words}"
+    words = completed.stdout[:200].decode("utf-8", "replace").strip()
+    if completed.returncode:
+        error = completed.stderr[:200].decode("utf-8", "replace").strip()
+        return None, f"exit code {completed.returncode}: {error or words}"
     if not words.isdecimal() or len(words) > 7 or int(words) > _LONGEST:
         return None, f"it printed '{words[:60]}', no number of instances"
     return int(words), ""
