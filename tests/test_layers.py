@@ -38,6 +38,7 @@ SPLIT = frozenset({"cli", "core", "features", "measure"})
 """Folders of which each folder is a package for the search of cycles."""
 
 STATS_MAY_IMPORT = (
+    "autoscalers.rules",
     "core.errors",
     "core.grouping",
     "core.model",

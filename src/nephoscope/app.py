@@ -33,6 +33,7 @@ from nephoscope.features.network.feature import NETWORK
 from nephoscope.features.platforms.feature import BOOTS, SYSTEM_CALLS
 from nephoscope.features.pricing.feature import PRICING
 from nephoscope.features.rank.feature import RANK, RANKING
+from nephoscope.features.scaling.feature import SCALING
 from nephoscope.features.scheduler.feature import SCHEDULER
 from nephoscope.features.simulation.feature import SIMULATION
 from nephoscope.features.sizing.feature import SIZING
@@ -71,6 +72,7 @@ FEATURES: tuple[Feature, ...] = (
     BOOTS,
     CROSS_CHECK,
     SLA,
+    SCALING,
     TRAFFIC,
     COST,
     PRICING,

@@ -65,6 +65,8 @@ FILES = {
     "delays.csv": "rtt_ms\n20\n\n21\n",
     "rates.csv": "time,rate\n" + "".join(f"{at},1\n" for at in range(9)),
     "types.csv": "instance_type,rtt_ms\na,1\nb,2\n",
+    "day.csv": "time_s,rate\n0,90\n60,90\n120,150\n",
+    "other.csv": "time_s,rate\n0,90\n60,150\n120,150\n",
     "options.yaml": "options: {a: {price_per_h: 1, capacity_per_s: [1, 2]}}",
     "prices.yaml": (
         "version: 1\noffers:\n  - {name: a, currency: USD, date: 2026-11-01, source: a list, "

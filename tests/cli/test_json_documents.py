@@ -86,6 +86,7 @@ def run(
     (tmp_path / "delays.csv").write_text("rtt_ms\n20\n\n21\n")
     (tmp_path / "rates.csv").write_text("time,rate\n" + "".join(f"{at},1\n" for at in range(9)))
     (tmp_path / "types.csv").write_text("instance_type,rtt_ms\na,1\nb,2\n")
+    (tmp_path / "day.csv").write_text("time_s,rate\n0,90\n60,90\n120,150\n")
     (tmp_path / "options.yaml").write_text("options: {a: {price_per_h: 1, capacity_per_s: [1, 2]}}")
     (tmp_path / "tariff.yaml").write_text(TARIFF)
     (tmp_path / "offers.yaml").write_text(OFFERS)
@@ -107,6 +108,7 @@ parameters:
     {half: 1, good: 2, weight: 1, provider: {kind: throughput, levels: [0, 3]}}
 offers: {a: {price: 1, values: {rate: [1, 2]}}}
 """
+ELASTIC = ["day.csv", "--objective", "p95 < 200ms", "--service-time", "20ms"]
 APPLICATION = """\
 demand: {rate_per_s: {value: 900, low: 850, high: 950}}
 objective: p99 < 50ms
@@ -143,6 +145,7 @@ CASES = [
     ("simulate scheduler", "no SCENARIO", []),
     ("simulate selection", "", ["zhuang-2012"]),
     ("simulate selection", "no SCENARIO", []),
+    ("simulate elastic", "", ELASTIC),
     ("network series", "", ["delays.csv"]),
     ("network voice", "", ["--delay", "150ms"]),
     ("network loss", "", ["--sent", "100", "--lost", "1"]),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.features.sla.made import refused, run
 
-from nephoscope.features.sla.client_time import retry_wait_s
+from nephoscope.stats.queueing import retry_wait_s
 
 Capture = pytest.CaptureFixture[str]
 

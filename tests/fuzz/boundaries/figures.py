@@ -13,13 +13,14 @@ from nephoscope.features.cost import focus, price_book, work
 from nephoscope.features.pricing import tariff, utility
 from nephoscope.features.pricing.offers import OfferFile
 from nephoscope.features.rank import figures_file
+from nephoscope.features.scaling import grid, traces
 from nephoscope.features.sizing import application, resolving
 from nephoscope.features.studies import catalogue
 from nephoscope.store import Store
 from nephoscope.store.imports import import_files, tool_reports
 
 from ..boundary import JSON, JSON_LINES, YAML, Boundary
-from .inputs import ROOT, contents, in_file
+from .inputs import ROOT, contents, in_file, text_of
 
 
 def _import(file: Path) -> object:
@@ -127,6 +128,17 @@ _BILL = (
     b"PricingQuantity,PricingUnit,RegionId,ServiceCategory,SkuId,SkuPriceDetails\n"
     b'USD,Usage,2026-10-01,1.5,Standard,10,Hours,eu,Compute,S1,"{""InstanceType"": ""a""}"\n'
 )
+_LOADS = (
+    b"time_s,rate\n0,20\n60,40.5\n120,0\n",
+    b"time_s,rate_per_s,present,ready,value,desired\n1.5,20,1,1,,1\n6.5,20,1,1,0.9,2\n9,1,2,1,,\n",
+)
+_RULES = (
+    b"rate=40|50,cooldown_in=5min",
+    b"queue=1..4",
+    b"step:steps=0.3:-1;0.7:1;0.9:3,stabilisation_in=60s|2min",
+    b"schedule:schedule=00:00 2;08:30 10|0s:1;90s:3",
+    b"control:target=50ms|0.1s,gain=0.5",
+)
 _OPTIONS = b"""
 unit: requests
 options:
@@ -218,6 +230,12 @@ BOUNDARIES = (
         "ranking",
         lambda: (_FIGURES,),
         in_file(functools.partial(figures_file.read, confidence=0.95)),
+    ),
+    Boundary("trace of a load", lambda: _LOADS, in_file(traces.read)),
+    Boundary(
+        "rule of an autoscaler",
+        lambda: _RULES,
+        lambda case: grid.candidates([text_of(case)]),
     ),
     Boundary(
         "published numbers",

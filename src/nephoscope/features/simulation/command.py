@@ -36,7 +36,7 @@ class Scenarios:
 
 @group()
 def simulate() -> None:
-    """Simulate sites and users, CPU schedulers, instance selection."""
+    """Simulate sites and users, CPU schedulers, selections, autoscaling."""
 
 
 @dataclass(frozen=True, slots=True)

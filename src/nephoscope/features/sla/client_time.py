@@ -18,6 +18,7 @@ from pathlib import Path
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Estimate
 from nephoscope.core.reading import textfile
+from nephoscope.stats.queueing import retry_wait_s
 from nephoscope.stats.statistics.proportions import wilson
 
 _COUNTER = re.compile(r"-?[0-9]{1,20}")
@@ -44,23 +45,6 @@ class ClientTime:
     server_ns: float | None
     total_ns: float | None
     assumptions: tuple[str, ...]
-
-
-def retry_wait_s(drop: float, rto_s: float, linear: int = 0) -> float:
-    """Returns the mean wait for dropped SYNs of a connection that succeeds in the end.
-
-    linear: number of timeouts before they double (net.ipv4.tcp_syn_linear_timeouts). With none it
-    is rto · d / (1 - 2 d). Raises UsageError for a share of one half or more, where the mean of
-    doubling timeouts has no bound.
-    """
-    if not 0 <= drop < 0.5:
-        raise UsageError(
-            f"A share of dropped SYNs of {drop:g} has no mean wait.", "It must be below 50 %."
-        )
-    # The j-th timeout passes with probability d^j; the first `linear` and one more are equal.
-    equal = drop * (1 - drop ** (linear + 1)) / (1 - drop)
-    doubling = drop ** (linear + 1) * 2 * drop / (1 - 2 * drop)
-    return rto_s * (equal + doubling)
 
 
 def slow_start_round_trips(size_bytes: float, window_bytes: float) -> int:

@@ -6,6 +6,7 @@ Events of probes are a sample of what users saw: their share has exact binomial 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -26,7 +27,7 @@ from nephoscope.features.sla.objectives import (
 )
 from nephoscope.features.sla.periods import Period
 from nephoscope.features.sla.slots import JudgementContext, outside_exclusions, states_of
-from nephoscope.features.sla.terms import Objective, nanoseconds
+from nephoscope.features.sla.terms import TIMED, Objective, nanoseconds
 from nephoscope.stats.statistics.means import mean_t
 from nephoscope.stats.statistics.values import Refused
 
@@ -62,6 +63,9 @@ def _of_events(
         assert share.high is not None
         low, high = Fraction(share.low), Fraction(share.high)
     time = coverage(streams, period, around)
+    if objective.measure == "scaling_time":
+        # A time without steps of the demand is no gap in the data.
+        time = replace(time, missing_ns=0, longest=None)
     # Events of the time without data were all bad, or all good.
     seen = time.share if total else Fraction(0)
     low, high = low * seen, high * seen + (1 - seen)
@@ -96,7 +100,7 @@ def _of_events(
         missing_share=float(1 - time.share),
         long_run=long_run,
         budget=error_budget(total, total, total - good, target, None, {}),
-        response_ms=_percentiles(streams) if objective.measure == "response_time" else {},
+        response_ms=_percentiles(streams) if objective.measure in TIMED else {},
         owed_share=owed,
         possible_share=possible,
     )

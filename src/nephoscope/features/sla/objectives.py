@@ -115,6 +115,7 @@ def sentence(objective: Objective) -> str:
         "response_time": f"{target} of requests {in_time}",
         "throughput": f"{target} of slots with {objective.at_least or 0:g} requests/s or more",
         "jitter": f"{target} of delay variations {in_time}",
+        "scaling_time": f"{target} of demand steps served {in_time}",
     }[objective.measure]
 
 

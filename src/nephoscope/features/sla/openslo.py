@@ -14,6 +14,7 @@ from nephoscope.core.reading import recordfile
 from nephoscope.core.reading.sentences import Place, place_in
 from nephoscope.features.sla.openslo_records import (
     KINDS,
+    MEASURE,
     UNIT,
     IndicatorSpec,
     Sli,
@@ -22,7 +23,7 @@ from nephoscope.features.sla.openslo_records import (
     TimeWindow,
 )
 from nephoscope.features.sla.options import UNITS
-from nephoscope.features.sla.terms import TermsReading, exact_share
+from nephoscope.features.sla.terms import TIMED, TermsReading, exact_share
 
 API = "openslo/v1"
 _VERSIONS = (API, "openslo.com/v2alpha")
@@ -161,6 +162,18 @@ def _annotated_unit(slo: Slo, place: Place) -> str:
     return str(unit)
 
 
+def _annotated_measure(chosen: _Chosen) -> str:
+    """Returns the measure whose times a threshold metric has."""
+    measure = (chosen.slo.metadata.annotations or {}).get(MEASURE, "response_time")
+    if measure not in TIMED:
+        raise PlanError(
+            f"{chosen.place(('metadata', 'annotations', MEASURE))}'{measure!s:.40}' is no measure "
+            "of a time.",
+            f"Measures: {', '.join(TIMED)}.",
+        )
+    return str(measure)
+
+
 def _parts(duration: str, place: str) -> tuple[int, str]:
     match = _DURATION.fullmatch(duration)
     if match is None:
@@ -266,7 +279,8 @@ class _Conversion:
                     "Leave it out, or use budgetingMethod: Timeslices.",
                 )
         if limit:
-            return {"measure": "response_time", "target": target, "basis": "census", **limit}
+            measure = _annotated_measure(self._chosen)
+            return {"measure": measure, "target": target, "basis": "census", **limit}
         return {"measure": "loss", "at_most": str(1 - exact_share(target)), "basis": "census"}
 
     def _limit(self, entry: SloObjective, at: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.features.sla.openslo import API, CALENDAR_UNITS
-from nephoscope.features.sla.openslo_records import UNIT
-from nephoscope.features.sla.terms import Agreement, Objective, calendar_unit, nanoseconds
+from nephoscope.features.sla.openslo_records import MEASURE, UNIT
+from nephoscope.features.sla.terms import TIMED, Agreement, Objective, calendar_unit, nanoseconds
 
 _FIRST_PERIOD = "2018-01-01 00:00:00"
 """A Monday on which a month, a quarter and a year begin, so that every calendar does."""
@@ -31,9 +31,11 @@ def _document(agreement: Agreement, objective: Objective, number: int) -> dict[s
     method, entry = _entry(objective)
     metric: dict[str, Any] = {"ratioMetric": _RATIO}
     unit: dict[str, Any] = {}
-    if objective.measure == "response_time":
-        metric = {"thresholdMetric": _source("nephoscope_sla_response_time_seconds")}
+    if objective.measure in TIMED:
+        metric = {"thresholdMetric": _source(f"nephoscope_sla_{objective.measure}_seconds")}
         unit = {"annotations": {UNIT: "s"}}
+    if objective.measure == "scaling_time":
+        unit["annotations"][MEASURE] = objective.measure
     return {
         "apiVersion": API,
         "kind": "SLO",
@@ -83,7 +85,7 @@ def _entry(objective: Objective) -> tuple[str, dict[str, Any]]:
         }
     if objective.measure == "loss":
         return "Occurrences", {"target": float(1 - (objective.at_most or 0))}
-    if objective.measure == "response_time" and is_timed:
+    if objective.measure in TIMED and is_timed:
         return "Occurrences", {
             "target": float(objective.target or 0),
             "op": "lt" if objective.within is None else "lte",

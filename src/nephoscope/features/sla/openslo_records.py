@@ -16,6 +16,9 @@ from nephoscope.core.reading.fields import Record
 UNIT = "nephoscope/unit"
 """Annotation of an SLO: unit of the values that its objectives compare response times with."""
 
+MEASURE = "nephoscope/measure"
+"""Annotation of an SLO with a threshold metric: `scaling_time` where it is no response time."""
+
 KINDS = (
     "SLO",
     "SLI",

@@ -229,9 +229,10 @@ def _response_times(verdict: SlaVerdict) -> list[Block]:
         text("period", lambda row: row[0].period),
         text("objective", lambda row: row[1].objective),
         *spread(("p50", "p90", "p95", "p99", "maximum"), lambda row: times(row[1])),
-        caption="Percentiles by nearest rank; a failed request is longer than any other.",
+        caption="Percentiles by nearest rank; an event that failed is longer than any other.",
     )
-    return [Heading("Response time"), listing]
+    is_scaling = all(judged.measure == "scaling_time" for _, judged in rows)
+    return [Heading("Scaling time" if is_scaling else "Response time"), listing]
 
 
 def _outages(verdict: SlaVerdict) -> list[Block]:

@@ -16,8 +16,18 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import CONTRACT
 from nephoscope.core.reading.fields import NAME, Record, Seconds
 
-Measure = Literal["availability", "response_time", "throughput", "durability", "jitter", "loss"]
+Measure = Literal[
+    "availability",
+    "response_time",
+    "throughput",
+    "durability",
+    "jitter",
+    "loss",
+    "scaling_time",
+]
 
+TIMED = ("response_time", "scaling_time")
+"""Measures of which the limit is that of a time which each event states."""
 
 _MOST_DIGITS = 30
 """Of a share after its decimal point."""
@@ -74,8 +84,9 @@ class Objective(Record):
     """One objective.
 
     target: minimum share of good slots or events. under, within: response time below which, or up
-    to which, an event is good; of availability, slower events count as failed. mean, maximum: of
-    the response time. at_least: completed requests per second in a slot. at_most:
+    to which, an event is good; of availability, slower events count as failed; of scaling_time, the
+    time from a step of the demand to the capacity that serves it. mean, maximum: of the response
+    time. at_least: completed requests per second in a slot. at_most:
     maximum share of lost events. years: over which the yearly share `target` has to hold. slot:
     length of the intervals that are judged. A slot is bad where the share of failed events is
     `failed_at_least` or more, or where it exceeds `failed_above`. min_outage: shorter outages do
@@ -134,6 +145,7 @@ _FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "durability": ({"target"}, {"years", "basis"}),
     "jitter": ({"target", "under"}, {"basis"}),
     "loss": ({"at_most"}, {"basis"}),
+    "scaling_time": ({"target", "under"}, {"basis"}),
 }
 """Measure -> fields that it needs, and further ones that it may have."""
 
@@ -309,6 +321,17 @@ class Agreement(Record):
                 f"'{value:.60}' is no time zone; write a name such as Europe/Stockholm"
             ) from None
         return value
+
+    @model_validator(mode="after")
+    def _steps_are_no_requests(self) -> Agreement:
+        measures = {objective.measure for objective in self.objectives}
+        if "scaling_time" in measures and len(measures) > 1:
+            second = min(measures - {"scaling_time"})
+            raise ValueError(
+                f"the events of scaling_time are steps of the demand, those of {second} are "
+                "requests; write an agreement for each"
+            )
+        return self
 
     @model_validator(mode="after")
     def _several_units_have_a_start(self) -> Agreement:

@@ -1,0 +1,1 @@
+"""Simulates scaling rules on a trace of load, and searches the best settings."""
