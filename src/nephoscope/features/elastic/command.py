@@ -187,9 +187,7 @@ class _ElasticArguments:
     examples=(
         "--capacity 45 --rule rate=35 --rule queue=1..4",
         "--profile day --duration 10min --rule response-time=50ms --boot 10s",
-        "--url http://shop.example.com/ --capacity 200 --high 900 \\\n"
-        "    --observe 'kubectl get deploy shop -o jsonpath={.status.readyReplicas}' \\\n"
-        "    --i-own-this-host shop.example.com",
+        "--url http://127.0.0.1:8080/ --capacity 200 --high 900 --observe ./count-replicas.sh",
     ),
 )
 def elastic(args: _ElasticArguments) -> int:
@@ -228,7 +226,7 @@ def _profile(load: _LoadOptions) -> LoadProfile:
 
 
 def _request(args: _ElasticArguments) -> ElasticRequest:
-    from nephoscope.features.elastic.plan import ElasticRequest, MachineTimes, ScaledService
+    from nephoscope.features.elastic.plan import ElasticRequest, MachineTimes, LabService
     from nephoscope.features.elastic.rule_texts import RuleLimits
     from nephoscope.features.load.objective import LatencyObjective
     from nephoscope.features.load.options import with_ascii_host
@@ -261,7 +259,7 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
             warm_up_ns=round(lab.warm_up_ns),
             delay_cv_ratio=lab.delay_cv,
         ),
-        service=ScaledService(
+        service=LabService(
             time_ns=round(lab.service_time_ns),
             distribution="exponential" if lab.exponential else "fixed",
             cpus=lab.service_cpus,

@@ -45,7 +45,7 @@ class MachineTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaledService:
+class LabService:
     """The service of a lab's machines. cpus: each works for its time, on so many CPUs at most;
     0: it waits."""
 
@@ -75,7 +75,7 @@ class ElasticRequest:
     rule_texts: tuple[str, ...] = ("rate=40",)
     limits: RuleLimits = field(default_factory=RuleLimits)
     times: MachineTimes = field(default_factory=MachineTimes)
-    service: ScaledService = field(default_factory=ScaledService)
+    service: LabService = field(default_factory=LabService)
     url: str = ""
     observe: str = ""
     observe_interval_ns: int = 1_000_000_000
