@@ -12,7 +12,7 @@ from nephoscope import catalog
 from nephoscope.core.errors import UsageError
 from nephoscope.features.elastic.plan import (
     ElasticRequest,
-    ScaledService,
+    LabService,
     plan_capacity,
     plan_elastic,
     rule_names,
@@ -118,9 +118,7 @@ def test_requests_that_make_no_sense_are_refused() -> None:
     ):
         with pytest.raises(UsageError, match=sentence):
             plan_elastic(request)
-    plan_elastic(
-        replace(REQUEST, rule_texts=("cpu=0.6",), service=ScaledService(4_000_000, cpus=0.2))
-    )
+    plan_elastic(replace(REQUEST, rule_texts=("cpu=0.6",), service=LabService(4_000_000, cpus=0.2)))
     for low, high in ((0, 10), (10, 5), (1, 1e7)):
         with pytest.raises(UsageError, match="make no profile"):
             profile_of("step", low, high, 60)

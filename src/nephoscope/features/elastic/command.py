@@ -226,7 +226,7 @@ def _profile(load: _LoadOptions) -> LoadProfile:
 
 
 def _request(args: _ElasticArguments) -> ElasticRequest:
-    from nephoscope.features.elastic.plan import ElasticRequest, MachineTimes, LabService
+    from nephoscope.features.elastic.plan import ElasticRequest, LabService, MachineTimes
     from nephoscope.features.elastic.rule_texts import RuleLimits
     from nephoscope.features.load.objective import LatencyObjective
     from nephoscope.features.load.options import with_ascii_host
