@@ -25,7 +25,7 @@ from nephoscope.store.engines.question import Engine, size_of
 from nephoscope.store.files import translating_os_errors, writing_atomically
 from nephoscope.store.grouped_samples import used_texts
 from nephoscope.store.run import StoredRun
-from nephoscope.store.trialfile import SCHEMA, column_lists
+from nephoscope.store.trialfile import DAMAGED, SCHEMA, column_lists
 
 FORMATS = ("csv", "jsonl", "parquet")
 EARLIER_NAMES = {"json": "jsonl"}
@@ -102,6 +102,21 @@ def export(
 
 Part = tuple[Path, tuple[int, int]]
 """Folder of a run, and share of its trials."""
+
+
+def damaged_trials(runs: Sequence[StoredRun], engine: Engine | None = None) -> list[int]:
+    """Returns the number of trials of each run whose file is damaged.
+
+    engine: reads the runs; None for this process.
+    """
+    paths = [run.path for run in runs]
+    if engine is None:
+        return [_damaged_trials(path) for path in paths]
+    return list(engine.each(_damaged_trials, paths, size_bytes=sum(map(size_of, runs))))
+
+
+def _damaged_trials(path: Path) -> int:
+    return sum(record.failure_name == DAMAGED for record in StoredRun(path).records())
 
 
 def _parts(run: StoredRun) -> list[Part]:

@@ -21,6 +21,7 @@ from nephoscope.core.naming import plural
 
 if TYPE_CHECKING:
     from nephoscope.store import StoredRun
+    from nephoscope.store.engines.question import Engine
 
 RECORDING = "recording"
 FORMATS = ("csv", "jsonl", "parquet", RECORDING)
@@ -83,7 +84,6 @@ def export(args: _ExportArguments) -> None:
     runs = Store(args.store)
     # Two names of one run, such as its id and `latest`, are one run.
     stored = list({run.id: run for run in map(runs.open, args.names)}.values())
-    _name_damaged(stored)
     if args.dataset is not None:
         _write_dataset(args, args.dataset, stored, str(runs.path))
         return
@@ -92,9 +92,11 @@ def export(args: _ExportArguments) -> None:
             "Parquet is a binary format and is not written to stdout.", "Add --output FILE.parquet."
         )
     if args.file_format == RECORDING:
+        _name_damaged(stored, None)
         _record(stored, args.to)
         return
     with using(args.engine, str(runs.path)) as engine:
+        _name_damaged(stored, engine)
         if args.to is not None:
             exporting.write(stored, args.file_format, args.to, engine)
             output.log(f"Written: {args.to}")
@@ -139,6 +141,7 @@ def _write_dataset(
         published=f"{datetime.now(UTC):%Y-%m-%d}",
     )
     with using(args.engine, store) as engine:
+        _name_damaged(runs, engine)
         files = write_dataset(runs, folder, about, args.file_format, engine)
     rows = [
         (file.name, units.format_value(file.size_bytes, "bytes"), file.sha256[:16])
@@ -154,12 +157,11 @@ def _description(runs: Sequence[StoredRun]) -> str:
     return f"Measurements by Nephoscope. {' '.join(questions)}"
 
 
-def _name_damaged(runs: Sequence[StoredRun]) -> None:
+def _name_damaged(runs: Sequence[StoredRun], engine: Engine | None) -> None:
     """Warns of trials whose samples are missing from an export because their files are damaged."""
-    from nephoscope.store.trialfile import DAMAGED
+    from nephoscope.store.export import damaged_trials
 
-    for run in runs:
-        count = sum(record.failure_name == DAMAGED for record in run.records())
+    for run, count in zip(runs, damaged_trials(runs, engine), strict=True):
         if count:
             output.warn(
                 f"{plural(count, 'trial')} of {run.id} cannot be read and will be missing. "
