@@ -179,7 +179,7 @@ class Run:
     def headlines(self) -> Mapping[str, Estimate]:
         """Returns the headline results by name, as the report's first screen has them."""
         chosen = summary.headline_figures(self.result(), _HEADLINES_SHOWN)
-        several = len(self.manifest.get("targets", ())) > 1
+        several = len(self._stored.manifest.targets) > 1
         return {
             ", ".join(filter(None, (metric.target if several else "", label, setting))): (
                 metric.estimate

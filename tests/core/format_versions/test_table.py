@@ -60,6 +60,7 @@ WRITERS = {
     "store/engines/worker_facts.py": "a mark on a worker, for its own use",
     "store/engines/local.py": "rows between the stages of a question, removed with it",
     "report/files.py": "document",
+    "report/report_files.py": "a picture for people",
     "measure/runs/concurrent_runs.py": "announcement",
     "httpd/settings.py": "a token, one line of text",
     "serve/worker.py": "read by the process that started it",
@@ -91,6 +92,7 @@ WRITERS = {
     "cli/commands/command_lines/executions.py": "read by people",
     "cli/commands/import_.py": "not a file: the help formatter's method",
     "features/cost/command.py": "price-book",
+    "features/comparison/ci_reports.py": "JUnit XML, which has no version",
 }
 """Module that writes files -> the format, or who else reads what it writes."""
 

@@ -24,6 +24,7 @@ VERIFIED = "files whose digest was right"
 NO_READER = "locks, folders, devices, and files that are written"
 
 OTHER_OPENERS = {
+    "autoscalers/instance.py": KERNEL,
     "catalog/__init__.py": PACKAGE,
     "cli/commands/checks/frame.py": KERNEL,
     "cli/commands/checks/places.py": NO_READER,
@@ -53,6 +54,7 @@ OTHER_OPENERS = {
     "measure/cloud/providers/hosts.py": NO_READER,
     "measure/cloud/result_bucket.py": OWN,
     "measure/lab/check.py": KERNEL,
+    "measure/lab/conditions.py": KERNEL,
     "measure/lab/commands.py": OWN,
     "measure/lab/images/__init__.py": NO_READER,
     "measure/lab/images/build.py": OWN,
