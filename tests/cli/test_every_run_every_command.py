@@ -58,6 +58,7 @@ CELLS: dict[str, list[str]] = {
     "runs rm": [],
     "stop": ["RUN"],
     "simulate geo": ["facebook-1 --latency RUN"],
+    "simulate elastic": ["--run RUN"],
     "network traffic": ["--run RUN"],
     "study run": ["zhuang-2012 --from RUN", "zhuang-2012 --from RUN --json"],
     "cost tariff": ["FOLDER/tariff.yaml --run RUN"],
