@@ -23,7 +23,7 @@ class _SimulateElasticArguments:
         "--service-time", duration("1 us", "1 h"), "Mean time that a request takes an instance."
     )
     rules: tuple[str, ...] = repeated(
-        "--rule", "RULE", "ScalingRule and settings, e.g. cpu=0.5|0.7,cooldown_in=5min."
+        "--rule", "RULE", "Rule and settings, e.g. cpu=0.5|0.7,cooldown_in=5min."
     )
     values: Mapping[str, str] = options.set_option("Set boot, warm_up, lag, interval, ….")
     test: Path | None = option("--test-trace", options.PATH, "Trace of another day to back-test.")

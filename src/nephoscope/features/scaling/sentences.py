@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
+from nephoscope.core.naming import plural
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.scaling.records import (
     ReplayedDecisions,
@@ -71,11 +72,13 @@ def best_sentence(answer: ScalingAnswer) -> str:
             f"{name_of(best)} comes nearest: {figures}{more}."
         )
     if not equal:
-        return (
-            f"{answer.trace}: {name_of(best)} is the cheapest of the "
-            f"{sum(each.meets for each in answer.candidates)} settings (of {count}) that meet "
-            f"{answer.objective}: {figures}."
+        meeting = sum(each.meets for each in answer.candidates)
+        which = (
+            f"the only one of {plural(count, 'setting')} that meets"
+            if meeting == 1
+            else f"the cheapest of the {meeting} settings (of {count}) that meet"
         )
+        return f"{answer.trace}: {name_of(best)} is {which} {answer.objective}: {figures}."
     return (
         f"{answer.trace}: {name_of(best)} meets {answer.objective} at the lowest cost, {figures}; "
         f"of {count} settings, {tied} cannot be distinguished from it."
