@@ -24,7 +24,7 @@ from nephoscope.store.export import FORMATS
 
 PACKAGE = Path(command_line.__file__).parent
 COMMANDS = PACKAGE / "cli" / "commands"
-BELOW = "(traffic|tariff|utility)"
+BELOW = "(elastic|traffic|tariff|utility)"
 """Commands of other features below a verb, with files of their own."""
 VERBS = [command_name(reference) for entry in FEATURES for reference in entry.commands]
 

@@ -167,7 +167,8 @@ def test_a_kill_at_any_moment_leaves_nothing_behind_once_it_is_down(
             sys.stderr.write(
                 f"{number + 1}: killed after {moment_s:.3f} s, {was} things left, {done.out}"
             )
-            assert done.code == 0, done.err
+            # Any other command of this machine removes what a killed one left, too.
+            assert done.code == 0 or f"There is no lab named {lab_name}" in done.err, done.err
             assert left(lab_name) == []
         assert other.exists()
         assert group.is_dir()

@@ -344,7 +344,7 @@ the time at which the call ended.""",
 A control over HTTP starts `http.serve` after a boot time, states that it is healthy after a warm-up
 time, and stops it.""",
         truth="Its service is `http.serve`, with known service times.",
-        cross_check="None: it is a fixture.",
+        cross_check="No other program: it is a fixture.",
         caveats="It runs on hosts that share the files of this machine: local, and bare lab hosts.",
     ),
 )
