@@ -2,7 +2,7 @@
 mount --make-rprivate /
 new=$layer/root
 mount -t overlay overlay -o "lowerdir=$root,upperdir=$layer/up,workdir=$layer/work" "$new"
-mkdir -p "$new"/{proc,sys,dev,work,etc/ssl/certs}
+mkdir -p "$new"/{proc,sys,dev,opt/try,etc/ssl/certs}
 mount -t proc proc "$new/proc"
 mount --rbind /sys "$new/sys"
 mount --rbind /dev "$new/dev"
@@ -23,32 +23,32 @@ survey() { # folder of nephoscope
 entry=(/usr/bin/env PATH=/usr/sbin:/usr/bin:/sbin:/bin)
 case $kind in
   debian)
-    cp "$argument" "$new/work/"
-    enter python3 -m venv /work/environment
-    before=$(du -sm "$new/work/environment" | cut -f1)
-    enter /work/environment/bin/pip install -q "/work/$(basename "$argument")"
-    after=$(du -sm "$new/work/environment" | cut -f1)
+    cp "$argument" "$new/opt/try/"
+    enter python3 -m venv /opt/try/environment
+    before=$(du -sm "$new/opt/try/environment" | cut -f1)
+    enter /opt/try/environment/bin/pip install -q "/opt/try/$(basename "$argument")"
+    after=$(du -sm "$new/opt/try/environment" | cut -f1)
     echo "installed: $((after - before)) MiB, with pip $after MiB"
-    [ -s "$new/work/environment/share/man/man1/nephoscope.1" ] || { echo "no manual page"; exit 1; }
-    survey /work/environment/bin
+    [ -s "$new/opt/try/environment/share/man/man1/nephoscope.1" ] || { echo "no manual page"; exit 1; }
+    survey /opt/try/environment/bin
     ;;
   musl)
     entry=(/bin/busybox env PATH=/opt/backend.ai/bin:/bin LD_LIBRARY_PATH=/opt/backend.ai/lib)
-    cp "$argument" "$new/work/"
+    cp "$argument" "$new/opt/try/"
     enter python3 -m pip install -q --root-user-action ignore --no-warn-script-location --prefer-binary \
-      "/work/$(basename "$argument")"
+      "/opt/try/$(basename "$argument")"
     survey /opt/backend.ai/bin
     ;;
   aarch64)
-    git clone -q --no-local "$repo" "$new/work/sources"
+    git clone -q --no-local "$repo" "$new/opt/try/sources"
     mkdir -p "$new/root/.cargo" "${CARGO_HOME:=$HOME/.cargo}/registry" "$argument"
     [ ! -e "$CARGO_HOME/config.toml" ] || cp "$CARGO_HOME/config.toml" "$new/root/.cargo/"
     mkdir "$new/root/.cargo/registry"
     mount --bind "$CARGO_HOME/registry" "$new/root/.cargo/registry"
     # The code is compiled for another machine, whose speed is not asked for: as fast as that goes.
     enter CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=4 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
-      /work/sources/tools/setup.sh probe-aarch64
-    folder=/work/sources/src/nephoscope/_probe
+      /opt/try/sources/tools/setup.sh probe-aarch64
+    folder=/opt/try/sources/src/nephoscope/_probe
     for program in probe lab sim; do
       enter qemu-aarch64-static "$folder/aarch64-linux/nephoscope-$program" version
     done
@@ -57,6 +57,6 @@ case $kind in
       >"$argument/samples.jsonl"
     cp -r "$repo"/src/nephoscope/_probe/* "$new$folder/"
     NEPHOSCOPE_ARCH=aarch64 "$repo/.venv/bin/pip" wheel -q --no-deps --no-build-isolation -w "$argument" \
-      "$new/work/sources"
+      "$new/opt/try/sources"
     ;;
 esac

@@ -112,9 +112,7 @@ def test_loss_episodes_are_found_with_their_frequency_and_duration() -> None:
             trial = measure("net.throughput", params, path=path, favoured=favoured)
         slot_ns = 1e9 / trial.one("sent_per_s")
         sent, received = trial.one("sent_count"), trial.one("received_count")
-        # The last is due a quarter of a millisecond before the end; a sender woken later than that
-        # leaves out what was still due.
-        assert 3996 <= sent <= 4000
+        assert sent == 4000
         lost = sent - received
         runs = [s["value"] for s in trial.samples if s["metric"] == "lost_run_count"]
         assert sum(runs) == lost
