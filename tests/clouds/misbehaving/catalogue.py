@@ -53,6 +53,8 @@ SNAPSHOT_GIB_MONTH, ADDRESS_H, BALANCER_H = 0.05, 0.005, 0.0225
 MONTH_H = 730.0
 EGRESS_GIB = (0.09, 0.085, 0.07, 0.05)
 """Dollars for a GiB to the Internet, tier by tier."""
+ZONES_GIB = 0.01
+"""Dollars for a GiB between zones, at each end."""
 
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-on-demand-instances.html#ec2-on-demand-instances-limits
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-spot-limits.html

@@ -196,6 +196,10 @@ def get_products(call: Call) -> dict[str, Any]:
     products: list[str] = []
     if region in catalogue.REGIONS and asked.get("group") == "VPCPublicIPv4Address":
         products = [_product(asked, catalogue.ADDRESS_H, "Hrs")]
+    elif (
+        asked.get("fromRegionCode") in catalogue.REGIONS and asked["transferType"] == "IntraRegion"
+    ):
+        products = [_product(asked, catalogue.ZONES_GIB, "GB")]
     elif asked.get("fromRegionCode") in catalogue.REGIONS:
         tiers = () if "egress" in call.cloud.settings["unpriced"] else catalogue.EGRESS_GIB
         products = [_product(asked, price, "GB") for price in tiers]

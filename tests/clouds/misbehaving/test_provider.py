@@ -203,6 +203,8 @@ def test_prices_are_those_of_the_list_and_of_the_spot_market(cloud: Double, ec2:
     listed = ec2.prices(request(ec2, type="m5.large"))
     assert listed is not None
     assert (listed.per_h, listed.address_h, listed.minimum_s) == (0.096, 0.005, 60.0)
+    # Traffic between zones is billed at both ends.
+    assert (listed.egress_gib, listed.zones_gib) == (0.09, 0.02)
     assert listed.storage_gib_h == pytest.approx(0.08 / 730)
     quote = listed.quote(2)
     assert quote is not None

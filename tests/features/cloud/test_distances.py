@@ -14,6 +14,7 @@ from nephoscope.features.cloud.distance_matrix import analyse
 from nephoscope.features.cloud.distance_records import CloudDistances
 from nephoscope.features.cloud.distances import (
     TRANSFER_BYTES,
+    ZONES_BYTES,
     DistanceRequest,
     pairs_of,
     plan_of,
@@ -46,7 +47,14 @@ def test_each_pair_of_zones_is_measured_in_both_directions() -> None:
     assert ends == [
         ((far,), near, direction) for near, far in pairs for direction in (None, "up", "down")
     ]
+    flows = [entry for entry in plan.benchmarks if entry.benchmark == "net.throughput"]
+    assert {entry.params["transfer_bytes"] for entry in flows} == {ZONES_BYTES}
+
+
+def test_between_zones_whose_traffic_is_free_a_trial_takes_a_set_time() -> None:
+    plan = plan_of(request(record("a", "b", per_gib_zones=0)), budget=600)
     assert {entry.params.get("transfer_bytes") for entry in plan.benchmarks} == {None}
+    assert all("duration_ns" in entry.params for entry in plan.benchmarks)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +72,8 @@ def test_too_few_places_are_one_sentence(made: RentedRecord, words: str) -> None
 def test_between_regions_a_set_amount_is_carried_whose_price_is_known() -> None:
     plan = plan_of(request(*places("r/a", "r/b", "s")), budget=600)
     flows = [entry for entry in plan.benchmarks if entry.benchmark == "net.throughput"]
-    assert {entry.params["transfer_bytes"] for entry in flows} == {TRANSFER_BYTES}
+    carried = [entry.params["transfer_bytes"] for entry in flows]
+    assert carried == [ZONES_BYTES] * 2 + [TRANSFER_BYTES] * 4
     own = plan_of(request(*places("r", "s"), transfer_bytes=1000, streams=4), budget=600)
     assert {entry.params.get("transfer_bytes") for entry in own.benchmarks} == {None, 1000}
     assert {entry.params.get("streams") for entry in own.benchmarks} == {None, 4}
@@ -72,7 +81,7 @@ def test_between_regions_a_set_amount_is_carried_whose_price_is_known() -> None:
 
 def test_kinds_of_placement_are_pairs_within_each_place() -> None:
     made = record("a", "b", placement=["none", "cluster"], count=2)
-    pairs = pairs_of(request(made))
+    pairs = [(first.name, second.name) for first, second in pairs_of(request(made))]
     assert pairs == [
         (f"m-{zone}-{kind}-1", f"m-{zone}-{kind}-2")
         for zone in ("a", "b")

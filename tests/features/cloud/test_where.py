@@ -43,7 +43,7 @@ DISTANCES = CloudDistances(
     ),
     prices=(
         PlacePrice("a", 0.1, 0.09, "USD"),
-        PlacePrice("b", 0.3, 0.05, "USD"),
+        PlacePrice("b", 0.3, 0.05, "USD", per_gib_zones=0.02),
         PlacePrice("c", 0.2, None, "USD"),
     ),
 )
@@ -79,11 +79,15 @@ def test_the_direction_of_the_data_counts() -> None:
     there = made["a", "b"].transfer_s
     assert there is not None
     assert there.value == pytest.approx(GIB / 50e6)
-    # Within a region traffic has no price.
+    # Between zones of a region traffic has a price of its own.
     near = made["c", "b"]
     assert near.cost is not None
     assert near.time_s is not None
-    assert near.cost.value == pytest.approx(near.time_s.value / 3600 * 0.2)
+    assert near.cost.value == pytest.approx(near.time_s.value / 3600 * 0.2 + 0.02)
+    back = rows(PlacedJob(GIB, "c", {"a": 1.0, "b": 1.0, "c": 1.0}))["b", "c"]
+    assert (back.cost, back.missing) == (None, "The price of traffic from c to b is unknown.")
+    job = PlacedJob(GIB, "c", {"a": 1.0, "b": 1.0, "c": 1.0}, per_gib_zones={"c": 0.0})
+    assert rows(job)["b", "c"].cost is not None
 
 
 def test_what_was_not_measured_is_missing_and_named() -> None:

@@ -43,9 +43,11 @@ class WalledCloud(ToyCloud):
         placements=("cluster", "spread"),
     )
 
-    def __init__(self, folder: Path, *, egress: float | None = 0.09) -> None:
+    def __init__(
+        self, folder: Path, *, egress: float | None = 0.09, zones: float | None = 0.02
+    ) -> None:
         super().__init__(folder)
-        self.egress = egress
+        self.egress, self.between_zones = egress, zones
         self.admitted: list[tuple[str, list[str]]] = []
         self.requests: list[Request] = []
         self.placements: tuple[Any, ...] | None = ("spread",)
@@ -55,7 +57,7 @@ class WalledCloud(ToyCloud):
         return [replace(one, placements=self.placements) for one in super().types(region)]
 
     def prices(self, request: MachineRequest) -> MachinePrices | None:
-        return MachinePrices(1.0, egress_gib=self.egress)
+        return MachinePrices(1.0, egress_gib=self.egress, zones_gib=self.between_zones)
 
     def create(self, request: Request) -> Sequence[CloudResource]:
         self.requests.append(request)
@@ -124,7 +126,8 @@ def test_pairs_of_two_networks_are_those_of_two_regions_clouds_or_rentals() -> N
 )
 def test_bytes_that_leave_are_counted_at_their_sender(direction: str, west: int, east: int) -> None:
     wanted = plan(between("net.throughput", transfer_bytes=1_000_000, direction=direction))
-    sent = RentedNetworks.of(wanted).bytes_out(wanted)
+    networks = RentedNetworks.of(wanted)
+    sent = networks.bytes_out(wanted, networks.across)
     # Five rounds and one of warm-up.
     assert sent["vm-west"] == pytest.approx(6 * FRAMES * 1e6 * west)
     assert sent["vm-east"] == pytest.approx(6 * FRAMES * 1e6 * east)
@@ -141,6 +144,31 @@ def test_the_price_of_traffic_is_part_of_the_price(made: Callable[..., WalledClo
     assert price.quote.cost(1) == pytest.approx(2.0 + price.traffic.cost)
     free = asyncio.run(price_of(plan(between("net.throughput"), per_gib_out=0)))
     assert free.traffic.cost == 0
+
+
+def test_traffic_between_zones_has_a_price_of_its_own(made: Callable[..., WalledCloud]) -> None:
+    made(egress=0.5, zones=0.02)
+
+    def near(*benchmarks: dict[str, Any], **more: Any) -> Plan:
+        return plan(*benchmarks, region="east", **more)
+
+    flow = {"benchmark": "net.throughput", "on": ["vm-east-b"], "peer": "vm-east-a"}
+    bounded = {**flow, "params": {"transfer_bytes": 2**30}}
+    priced = asyncio.run(price_of(near(bounded, zone=["east-a", "east-b"])))
+    assert priced.traffic.sent_bytes == pytest.approx(6 * FRAMES * 2**30)
+    assert priced.traffic.cost == pytest.approx(6 * FRAMES * 0.02)
+    free = asyncio.run(price_of(near(flow, zone=["east-a", "east-b"], per_gib_zones=0)))
+    assert free.traffic.cost == 0
+    with pytest.raises(PlanError, match="Nothing bounds the bytes of net") as caught:
+        asyncio.run(price_of(near(flow, zone=["east-a", "east-b"])))
+    assert "per_gib_zones" in caught.value.hint
+    made(zones=None)
+    with pytest.raises(UsageError, match="The price of traffic between zones of east of toy"):
+        asyncio.run(price_of(near(bounded, zone=["east-a", "east-b"])))
+    # One zone, and zones that nobody names, have no such traffic.
+    within = {**flow, "on": ["vm-2"], "peer": "vm-1"}
+    for zone in ("east-a", "any"):
+        assert asyncio.run(price_of(near(within, zone=zone, count=2))).traffic.cost == 0
 
 
 @pytest.mark.parametrize(

@@ -134,5 +134,9 @@ def _prices(data: RunData, labels: Mapping[str, str]) -> Iterator[PlacePrice]:
     for name, label in labels.items():
         known = rented.get(name, {})
         yield PlacePrice(
-            label, known.get("per_hour"), known.get("per_gib_out"), known.get("currency", "USD")
+            label,
+            known.get("per_hour"),
+            known.get("per_gib_out"),
+            known.get("currency", "USD"),
+            known.get("per_gib_zones"),
         )

@@ -56,12 +56,13 @@ class PlaceSpeed:
 @dataclass(frozen=True, slots=True)
 class PlacePrice:
     """Prices at which a place was rented; None where unknown. per_gib_out: of traffic to other
-    regions and clouds."""
+    regions and clouds. per_gib_zones: to other zones of its region."""
 
     place: str
     per_hour: float | None
     per_gib_out: float | None
     currency: str
+    per_gib_zones: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

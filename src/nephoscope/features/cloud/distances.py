@@ -12,17 +12,19 @@ from nephoscope.catalog.instruments import NET_RTT, NET_THROUGHPUT
 from nephoscope.core.errors import UsageError
 from nephoscope.measure.plans.files.load import from_values
 from nephoscope.measure.plans.model import Plan
-from nephoscope.measure.runs.rented_network import network_of
+from nephoscope.measure.runs.rented_network import are_other_zones, network_of
 from nephoscope.measure.targets.kinds.rented import RentedRecord
 
 PLAN = "cloud-distances"
 UP, DOWN = "up", "down"
 
-TRANSFER_BYTES = 16_000_000
-"""Carried by a trial of throughput between regions or clouds, where the user says nothing else."""
+TRANSFER_BYTES, ZONES_BYTES = 16_000_000, 256_000_000
+"""Carried by a trial of throughput between regions or clouds, and between zones of a region, where
+the user says nothing else. The latter takes a fifth of a second at 10 Gbit/s, of which slow start
+is a few round trips."""
 
-_SLOW_BYTES_PER_S = 4e6
-"""Slowest throughput that the default time limits count with."""
+_SLOW_BYTES_PER_S, _SLOW_ZONES_BYTES_PER_S = 4e6, 4e7
+"""Slowest throughputs that the default time limits count with, out of and within a region."""
 _LIMIT_S = 60.0
 
 
@@ -49,30 +51,32 @@ class DistanceRequest:
         """Whether kinds of placement are compared, within each place."""
         return any(record.count > 1 for record in self.records)
 
-    @property
-    def carried_bytes(self) -> int | None:
-        """Bytes of a trial of throughput; None where it takes a set time.
+    def carried_bytes(self, first: RentedRecord, second: RentedRecord) -> int | None:
+        """Bytes of a trial of throughput between two machines; None where it takes a set time.
 
-        Between networks traffic is billed, so that what it costs has to be known before.
+        Between networks and between zones traffic is billed, so that what it costs has to be known
+        before.
         """
-        networks = {network_of(machine) for machine in self.machines}
-        if self.transfer_bytes is None and len(networks) > 1 and not self.has_placements:
+        if self.transfer_bytes is not None:
+            return self.transfer_bytes
+        if network_of(first) != network_of(second):
             return TRANSFER_BYTES
-        return self.transfer_bytes
+        is_free = first.per_gib_zones == 0 == second.per_gib_zones
+        return ZONES_BYTES if are_other_zones(first, second) and not is_free else None
 
-    @property
-    def trial_s(self) -> float:
-        """Longest time of one trial that is counted with."""
-        return max(self.duration_s, (self.carried_bytes or 0) / _SLOW_BYTES_PER_S)
+    def trial_s(self, first: RentedRecord, second: RentedRecord) -> float:
+        """Longest time of one trial between two machines that is counted with."""
+        is_near = network_of(first) == network_of(second)
+        slow_bytes_per_s = _SLOW_ZONES_BYTES_PER_S if is_near else _SLOW_BYTES_PER_S
+        return max(self.duration_s, (self.carried_bytes(first, second) or 0) / slow_bytes_per_s)
 
 
-def pairs_of(request: DistanceRequest) -> list[tuple[str, str]]:
+def pairs_of(request: DistanceRequest) -> list[tuple[RentedRecord, RentedRecord]]:
     """Returns the machines of each pair that is measured. Raises UsageError for too few places, and
     for several machines in one place."""
     machines = request.machines
     if request.has_placements:
-        names = [machine.name for machine in machines]
-        return list(pairwise(names))[::2]
+        return list(pairwise(machines))[::2]
     places = list(dict.fromkeys((*network_of(each), each.zone[0]) for each in machines))
     if len(places) < 2:
         raise UsageError(
@@ -86,7 +90,7 @@ def pairs_of(request: DistanceRequest) -> list[tuple[str, str]]:
             f"{len(places)}.",
             "Give one --type and one --image.",
         )
-    return list(combinations([machine.name for machine in machines], 2))
+    return list(combinations(machines, 2))
 
 
 def plan_of(request: DistanceRequest, **more: Any) -> Plan:
@@ -114,16 +118,17 @@ def _question(request: DistanceRequest) -> str:
 
 def _entries(request: DistanceRequest) -> Iterator[dict[str, Any]]:
     duration = f"{request.duration_s!r}s"
-    transfer_bytes = request.carried_bytes
-    flow: dict[str, Any] = {"duration_ns": duration}
-    if transfer_bytes is not None:
-        flow = {"transfer_bytes": transfer_bytes}
-    if request.streams > 1:
-        flow["streams"] = request.streams
-    # A slower path fails its trial, and is named as missing.
-    limit_s = request.trial_s * (1 if transfer_bytes is None else 4) + _LIMIT_S
     for first, second in pairs_of(request):
-        ends = {"on": [second], "peer": first, "timeout": f"{limit_s!r}s"}
+        transfer_bytes = request.carried_bytes(first, second)
+        flow: dict[str, Any] = {"duration_ns": duration}
+        if transfer_bytes is not None:
+            flow = {"transfer_bytes": transfer_bytes}
+        if request.streams > 1:
+            flow["streams"] = request.streams
+        # A slower path fails its trial, and is named as missing.
+        trial_s = request.trial_s(first, second)
+        limit_s = trial_s * (1 if transfer_bytes is None else 4) + _LIMIT_S
+        ends = {"on": [second.name], "peer": first.name, "timeout": f"{limit_s!r}s"}
         yield {
             "benchmark": NET_RTT,
             **ends,

@@ -56,13 +56,19 @@ class _DistancesArguments:
     transfer: int | None = option(
         "--transfer",
         options.SIZE,
-        "Carried by a trial of throughput [default: --duration, between regions and clouds 16 MB].",
+        "Carried by a trial of throughput [default: between zones 256 MB, between regions and "
+        "clouds 16 MB, else --duration].",
     )
     streams: int = option("--streams", Count(1, 128), "TCP connections of a trial.", default=1)
     per_gib_out: float | None = option(
         "--per-gib-out",
         options.FiniteRange(0),
         "Price of a GiB that leaves a region or cloud [default: the cloud's list].",
+    )
+    per_gib_zones: float | None = option(
+        "--per-gib-zones",
+        options.FiniteRange(0),
+        "Price of a GiB between zones of a region [default: the cloud's list].",
     )
     run: RunOptions = options.group(RunOptions)
 
@@ -97,7 +103,7 @@ def distances(args: _DistancesArguments) -> int:
         args.streams,
         tuple(dict.fromkeys(args.benchmarks)),
     )
-    trials_s = 3 * len(pairs_of(request)) * (args.rounds + 1) * (request.trial_s + 1)
+    trials_s = 3 * (args.rounds + 1) * sum(request.trial_s(*pair) + 1 for pair in pairs_of(request))
     plan = plan_of(
         request,
         budget=args.run.budget or _BEGIN_S + _SPARE * trials_s,
@@ -112,8 +118,7 @@ def _records(args: _DistancesArguments) -> list[RentedRecord]:
     from nephoscope.features.cloud.places import check_distinct, place_of
 
     shared = args.machines.shared()
-    if args.per_gib_out is not None:
-        shared["per_gib_out"] = args.per_gib_out
+    shared |= _traffic_prices(args)
     records = [*_zones(args), *(place_of(text, shared) for text in args.places)]
     if not records:
         raise UsageError(
@@ -152,4 +157,10 @@ def _zones(args: _DistancesArguments) -> list[RentedRecord]:
                 "Name each place once; --repetitions measures it more often.",
             )
     record = machines.record(tuple(args.zones))
-    return [record.model_copy(update={"per_gib_out": args.per_gib_out})]
+    return [record.model_copy(update=_traffic_prices(args))]
+
+
+def _traffic_prices(args: _DistancesArguments) -> dict[str, float]:
+    """Returns the prices of traffic that a command line states, by the key of a rented target."""
+    stated = {"per_gib_out": args.per_gib_out, "per_gib_zones": args.per_gib_zones}
+    return {key: price for key, price in stated.items() if price is not None}

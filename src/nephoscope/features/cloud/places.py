@@ -24,6 +24,7 @@ KEYS = (
     "login_from",
     "per_hour",
     "per_gib_out",
+    "per_gib_zones",
 )
 """Keys of a rented target of a plan that a place may state for itself."""
 

@@ -24,7 +24,8 @@ _SUM = "sum of independent estimates; distances to the bounds added in squares"
 class PlacedJob:
     """A job. data_bytes: that it reads; data_at: where they are, empty for each place in turn.
     compute_s: place -> time that it computes there, where that is known; elsewhere it follows from
-    measured speeds. per_hour, per_gib_out: place -> price, where the user knows it."""
+    measured speeds. per_hour, per_gib_out, per_gib_zones: place -> price, where the user knows
+    it."""
 
     data_bytes: int
     data_at: str
@@ -32,6 +33,7 @@ class PlacedJob:
     benchmark: str = ""
     per_hour: Mapping[str, float] | None = None
     per_gib_out: Mapping[str, float] | None = None
+    per_gib_zones: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def decide(distances: CloudDistances, job: PlacedJob) -> WhereToRun:
     computation whose time is unknown."""
     for place in (*([job.data_at] if job.data_at else ()), *job.compute_s):
         _check_place(place, distances)
-    for prices in (job.per_hour or {}, job.per_gib_out or {}):
+    for prices in (job.per_hour or {}, job.per_gib_out or {}, job.per_gib_zones or {}):
         for place in prices:
             _check_place(place, distances)
     compute = {place: _compute_s(distances, job, place) for place in distances.places}
@@ -137,7 +139,7 @@ def _row(
     if run_at == data_at:
         transfer: Estimate | None = _exact(0.0, "s")
         row = WhereRow(run_at, data_at, transfer, compute, compute, None)
-        return _with_cost(distances, job, row, leaves=False)
+        return _with_cost(distances, job, row)
     pair, goodput = _way(distances, data_at, run_at)
     if goodput is None:
         why = f"The goodput from {data_at} to {run_at} was not measured."
@@ -145,7 +147,7 @@ def _row(
     job_bytes = _exact(float(job.data_bytes), "bytes")
     transfer = quotient([job_bytes], [goodput], unit="s")
     row = WhereRow(run_at, data_at, transfer, compute, total(transfer, compute), None)
-    return _with_cost(distances, job, row, leaves=pair is not None and pair.way == "public")
+    return _with_cost(distances, job, row, pair)
 
 
 def _way(
@@ -160,19 +162,26 @@ def _way(
 
 
 def _with_cost(
-    distances: CloudDistances, job: PlacedJob, row: WhereRow, *, leaves: bool
+    distances: CloudDistances, job: PlacedJob, row: WhereRow, pair: PlaceDistance | None = None
 ) -> WhereRow:
-    """Returns a row with its cost: the machine for the whole time, and traffic that leaves."""
+    """Returns a row with its cost: the machine for the whole time, and the traffic between a pair
+    of places."""
     listed = {price.place: price for price in distances.prices}
     run, data = listed.get(row.run_at), listed.get(row.data_at)
     per_hour = (job.per_hour or {}).get(row.run_at, run.per_hour if run else None)
-    out = (job.per_gib_out or {}).get(row.data_at, data.per_gib_out if data else None)
+    if pair is None:
+        per_gib: float | None = 0.0
+    elif pair.way == "public":
+        per_gib = (job.per_gib_out or {}).get(row.data_at, data.per_gib_out if data else None)
+    else:
+        per_gib = (job.per_gib_zones or {}).get(row.data_at, data.per_gib_zones if data else None)
     if per_hour is None:
         return replace(row, missing=f"The price of an hour at {row.run_at} is unknown.")
-    if leaves and out is None:
-        return replace(row, missing=f"The price of traffic that leaves {row.data_at} is unknown.")
+    if per_gib is None:
+        way = f"from {row.data_at} to {row.run_at}"
+        return replace(row, missing=f"The price of traffic {way} is unknown.")
     assert row.time_s is not None
-    traffic = job.data_bytes / 2**30 * out if leaves and out is not None else 0.0
+    traffic = job.data_bytes / 2**30 * per_gib
     return replace(row, cost=_mapped(row.time_s, per_hour / 3600, traffic))
 
 

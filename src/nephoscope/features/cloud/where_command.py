@@ -34,6 +34,11 @@ class _WhereArguments:
     per_gib_out: Sequence[str] = repeated(
         "--per-gib-out", "PRICE@PLACE", "Price of a GiB that leaves [default: that of the run]."
     )
+    per_gib_zones: Sequence[str] = repeated(
+        "--per-gib-zones",
+        "PRICE@PLACE",
+        "Price of a GiB to other zones of its region [default: that of the run].",
+    )
     to: Path | None = options.REPORT_FILE
     store: Path | None = options.STORE
     as_json: bool = options.JSON
@@ -75,6 +80,7 @@ def where(args: _WhereArguments) -> int:
         args.by,
         _at(args.per_hour, _price, "--per-hour"),
         _at(args.per_gib_out, _price, "--per-gib-out"),
+        _at(args.per_gib_zones, _price, "--per-gib-zones"),
     )
     decided = decide(distances, job)
     return present(

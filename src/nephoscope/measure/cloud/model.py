@@ -284,8 +284,9 @@ class MachinePrices:
     """Prices of one machine, each in `currency`; None where unknown, 0 where nothing is billed.
 
     per_h: while it runs. address_h: a public address, an hour. storage_gib_h: of its disks.
-    egress_gib: traffic that leaves the cloud. disk_bytes: of the image's own disks, which are
-    billed where a request names no other size. step_s, minimum_s: billing increment and minimum
+    egress_gib: traffic that leaves the cloud. zones_gib: traffic to other zones of its region, all
+    that sender and receiver pay. disk_bytes: of the image's own disks, which are billed where a
+    request names no other size. step_s, minimum_s: billing increment and minimum
     billed time. source: where they were read, with a date where it has one.
     """
 
@@ -294,6 +295,7 @@ class MachinePrices:
     address_h: float | None = None
     storage_gib_h: float | None = None
     egress_gib: float | None = None
+    zones_gib: float | None = None
     step_s: float = 1.0
     minimum_s: float = 0.0
     source: str = ""

@@ -134,14 +134,16 @@ class Rentals:
         volumes = volumes_quote(self.provider, spec, group)
         return quote if volumes is None or quote is None else quote.plus(volumes)
 
-    def per_gib_out(self, spec: RentalSpec, name: str) -> float | None:
-        """Returns the price of a GiB that a group's machines send to other regions and clouds; 0
-        where nobody is paid, None where it is unknown."""
+    def per_gib(self, spec: RentalSpec, name: str, *, is_in_region: bool) -> float | None:
+        """Returns the price of a GiB that a group's machines send to other zones of their region,
+        or to other regions and clouds; 0 where nobody is paid, None where it is unknown."""
         if not self.provider.traits.rents:
             return 0.0
         (group,) = (group for group in spec.groups if group.name == name)
         prices = self._price_list(spec, group)
-        return prices.egress_gib if prices is not None else None
+        if prices is None:
+            return None
+        return prices.zones_gib if is_in_region else prices.egress_gib
 
     def listed_prices(self, spec: RentalSpec, name: str) -> MachinePrices | None:
         """Returns the prices of a group's machines as they were read for its quote; None where

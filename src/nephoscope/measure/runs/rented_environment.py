@@ -195,13 +195,20 @@ class RentedEnvironment(Environment):
         (target,) = (entry for entry in self._plan.targets if entry.name == name)
         assert isinstance(target, RentedRecord)
         listed = rented.rentals.listed_prices(rented.spec, name)
-        per_hour, out = target.per_hour, target.per_gib_out
-        if listed is not None:
-            per_hour = listed.per_h if per_hour is None else per_hour
-            out = listed.egress_gib if out is None else out
+        stated = {key: getattr(target, key) for key in ("per_hour", "per_gib_out", "per_gib_zones")}
+        from_list = (
+            {}
+            if listed is None
+            else {
+                "per_hour": listed.per_h,
+                "per_gib_out": listed.egress_gib,
+                "per_gib_zones": listed.zones_gib,
+            }
+        )
         money = self._plan.money
         currency = money.currency if money is not None else listed.currency if listed else "USD"
-        values = {"per_hour": per_hour, "per_gib_out": out, "currency": currency}
+        known = {key: value for key, value in stated.items() if value is not None}
+        values = from_list | known | {"currency": currency}
         return {key: value for key, value in values.items() if value is not None}
 
     @property

@@ -29,6 +29,10 @@ _BY_SIZE = (DEFAULT_VOLUME, "gp3", "st1", "sc1")
 of their own for operations."""
 
 _SNAPSHOTS = "EBS:SnapshotUsage"
+_ENDS = 2
+"""Of traffic between zones, which is billed to the sender and to the receiver:
+https://aws.amazon.com/ec2/pricing/on-demand/ (Data Transfer within the same AWS Region)."""
+
 _MINIMUM_S = 60.0
 """Billed at least for Linux machines, then by the second."""
 
@@ -55,9 +59,11 @@ def prices(calls: Ec2Calls, request: MachineRequest) -> MachinePrices | None:
     address = _price(calls, "AmazonVPC", group="VPCPublicIPv4Address", regionCode=region)
     # The dearest tier of the way to the Internet: to other regions it costs no more.
     out = _price(calls, "AWSDataTransfer", fromRegionCode=region, transferType="AWS Outbound")
+    near = _price(calls, "AWSDataTransfer", fromRegionCode=region, transferType="IntraRegion")
     return MachinePrices(
         per_h,
         egress_gib=out[0],
+        zones_gib=None if near[0] is None else _ENDS * near[0],
         address_h=address[0],
         storage_gib_h=max(filter(None, storage), default=0.0) / _MONTH_H if is_known else None,
         minimum_s=_MINIMUM_S,

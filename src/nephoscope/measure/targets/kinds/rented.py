@@ -121,6 +121,11 @@ class RentedRecord(TargetRecord):
         description="Price of a GiB that it sends to other regions and clouds; the cloud's list "
         "when absent.",
     )
+    per_gib_zones: Annotated[float, Field(ge=0)] | None = Field(
+        default=None,
+        description="Price of a GiB that it sends to other zones of its region, at both ends "
+        "together; the cloud's list when absent.",
+    )
     volumes: Annotated[tuple[VolumeRecord, ...], Field(max_length=limits.VOLUMES)] = Field(
         default=(), description="Volumes that each machine gets, besides its own disk."
     )
