@@ -25,6 +25,8 @@ from tests.hardware import Feature, lacking
 FIRST = Path(__file__).with_name("room.sh")
 GROUPS = Path("/sys/fs/cgroup")
 PREFIX = "nephoscope-room-"
+WEIGHT = "65536"
+"""Of a room's processes together, which are many and would share the CPU time of one login."""
 CLONE_NEWNET = 0x40000000
 
 
@@ -141,7 +143,11 @@ def room(root: Path | str, script: str) -> Iterator[Room]:
                 start_new_session=True,
             )
         try:
-            yield Room(_first_process(process, log), log)
+            first = _first_process(process, log)
+            for group in groups:
+                if (group / "cpu.shares").exists():
+                    (group / "cpu.shares").write_text(WEIGHT)
+            yield Room(first, log)
         finally:
             process.kill()
             process.wait()

@@ -240,6 +240,9 @@ def _neutron(site: Site) -> Sections:
             "transport_url": _messages(site),
             "api_workers": 1,
             "rpc_workers": 1,
+            # EC2's interface leaves connections open; a hundred of them hold all of the pool, and
+            # no request is accepted until the first of them is idle for a quarter of an hour.
+            "wsgi_keep_alive": "false",
             "bind_host": site.address,
             "dhcp_agent_notification": "false",
         },
