@@ -98,6 +98,24 @@ def test_without_tokens_what_was_made_is_found_in_the_list(tmp_path: Path, cloud
     assert len(made) == len(cloud.all()) == 2
 
 
+def test_a_call_that_a_cloud_may_have_forgotten_is_not_made_again(
+    tmp_path: Path, cloud: ToyCloud
+) -> None:
+    class Forgetful(Tokenless):
+        traits = replace(Tokenless.traits, forgets=True)
+        asked = 0
+
+        def create(self, request: object) -> Sequence[CloudResource]:
+            self.asked += 1
+            raise CloudError(Cause.UNANSWERED, "toy: no answer.")
+
+    forgetful, folder_ = Forgetful(tmp_path / "cloud"), folder(tmp_path)
+    with pytest.raises(CloudError, match="no answer"):
+        make(CloudCalls(forgetful, 20.0), MachineRequest("east", "small", "plain", TAGS), folder_)
+    assert forgetful.asked == 1
+    assert [intent.what for intent in folder_.intents()] == ["create", "failed"]
+
+
 def test_the_intent_is_on_the_disk_before_the_call(tmp_path: Path, cloud: ToyCloud) -> None:
     kept = folder(tmp_path)
 

@@ -124,7 +124,8 @@ class CloudCalls:
 
         The intent is written and synced first. A call that may have been done is made again with
         the same token where the cloud knows tokens; elsewhere what it made is looked for in the
-        listing until that must show it. Raises CloudError when the cloud refuses.
+        listing until that must show it, and a call that the listing may never show is not made
+        again. Raises CloudError when the cloud refuses, and for such a call.
         """
         token = secrets.token_hex(16)
         request = replace(request, tags=replace(request.tags, token=token))
@@ -138,11 +139,12 @@ class CloudCalls:
                 made = await in_thread(self.provider.create, request)
                 break
             except CloudError as error:
-                if error.cause is Cause.UNANSWERED and not self._knows_tokens(kind):
+                is_unknown = error.cause is Cause.UNANSWERED and not self._knows_tokens(kind)
+                if is_unknown:
                     made = await self._made_unanswered(kind, request)
                     if made:
                         break
-                if waiting.is_over(error):
+                if (is_unknown and self.provider.traits.forgets) or waiting.is_over(error):
                     folder.note("failed", kind, region, token=token, reason=error.cause)
                     raise
             await waiting.pause()

@@ -79,8 +79,9 @@ class CloudTraits:
     made; without it, as for kinds that are tokenless, a call that was not answered is looked for in
     the listing. settle_s: after which the listing shows whatever was made. late_s: how long after
     it was sent a call may still be carried out whose answer is missing, because the service was
-    overloaded or restarted. per_second: calls that may be made a second. user_data: it runs a
-    script when a machine starts. shutdown: what becomes of a machine that powers itself off.
+    overloaded or restarted. forgets: the listing may never show what such a call made. per_second:
+    calls that may be made a second. user_data: it runs a script when a machine starts. shutdown:
+    what becomes of a machine that powers itself off.
     """
 
     kinds: frozenset[Kind]
@@ -91,6 +92,7 @@ class CloudTraits:
     tokenless: frozenset[Kind] = frozenset()
     settle_s: float = 0.0
     late_s: float = 0.0
+    forgets: bool = False
     per_second: float = 5.0
     user_data: bool = True
     shutdown: str = "stopped"

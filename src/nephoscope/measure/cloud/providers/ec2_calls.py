@@ -12,6 +12,7 @@ import botocore.session
 from botocore import loaders
 from botocore.config import Config
 
+from nephoscope.measure.cloud.model import Kind
 from nephoscope.measure.cloud.provider import (
     CONNECT_S,
     READ_S,
@@ -99,8 +100,14 @@ class Ec2Calls:
                 if error.cause not in (Cause.REFUSED, Cause.UNKNOWN):
                     raise
                 self._tags_at_creation = False
-                # Its services are those of a private cloud, in which a call may wait in a queue.
-                self.traits = replace(self.traits, late_s=OLDER_LATE_S)
+                # Its services are those of a private cloud, in which a call may wait in a queue;
+                # one that is restarted in the middle of a call knows neither token nor machine.
+                self.traits = replace(
+                    self.traits,
+                    late_s=OLDER_LATE_S,
+                    tokenless=self.traits.tokenless | {Kind.MACHINE, Kind.VOLUME},
+                    forgets=True,
+                )
             else:
                 self._tags_at_creation = True
         return self._tags_at_creation
