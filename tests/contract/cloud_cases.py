@@ -50,6 +50,7 @@ class CloudCase:
     wrong: opens it with credentials that are not valid, whose secret is `secret`. down: opens it at
     an address where nothing answers. ready_s: longest time until a machine runs. page: how many
     resources one page of a listing holds at most; the test makes one more key pair than that.
+    lists_types, has_ipv6: whether it lists its types, and whether its firewall knows IPv6.
     """
 
     open: Callable[[], Provider]
@@ -65,6 +66,8 @@ class CloudCase:
     down: Callable[[], Provider] | None = None
     ready_s: float = 20.0
     page: int = 0
+    lists_types: bool = True
+    has_ipv6: bool = True
 
 
 @dataclass(frozen=True)

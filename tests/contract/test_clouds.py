@@ -147,6 +147,20 @@ def ready(cloud: Provider, case: CloudCase, tags: Tags, count: int = 1) -> list[
     return until_state(cloud, case, tags, ResourceState.READY, count=count)
 
 
+def acted(
+    cloud: Provider, case: CloudCase, machine: Machine, action: Action, value: str = ""
+) -> None:
+    """Acts as the program does: again while the cloud is busy with what came before."""
+    until = time.monotonic() + case.ready_s
+    while True:
+        try:
+            return cloud.act(machine, action, value)
+        except CloudError as error:
+            if not error.passes or time.monotonic() > until:
+                raise
+        time.sleep(0.2)
+
+
 def refused(call: object) -> CloudError:
     with pytest.raises(CloudError) as caught:
         call()  # type: ignore[operator]
@@ -172,8 +186,11 @@ def test_names(case: CloudCase, cloud: Provider) -> None:
     zones = cloud.zones(case.region)
     assert not case.zone or case.zone in zones
     types = {one.name: one for one in cloud.types(case.region)}
-    assert types[case.type].vcpus > 0
-    assert types[case.type].memory_bytes > 0
+    if case.lists_types:
+        assert types[case.type].vcpus > 0
+        assert types[case.type].memory_bytes > 0
+    else:
+        assert types == {}
     assert cloud.image(case.region, case.image)
 
 
@@ -270,8 +287,13 @@ def test_admission(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     (made,) = cloud.create(
         SecurityGroupRequest(case.region, tags, "192.0.2.7/32", network=case.network)
     )
-    for sources in (["192.0.2.9", "2001:db8::9"], ["192.0.2.9", "2001:db8::9"], ["192.0.2.10"], []):
+    two = ["192.0.2.9", "2001:db8::9" if case.has_ipv6 else "192.0.2.11"]
+    for sources in (two, two, ["192.0.2.10"], []):
         cloud.admit(made, sources)
+    if not case.has_ipv6:
+        refusal = refused(lambda: cloud.admit(made, ["2001:db8::9"]))
+        assert refusal.cause is Cause.REFUSED
+        assert "no rules for IPv6" in refusal.message
     (found,) = listed(cloud, case, tags, Kind.SECURITY_GROUP)
     assert (found.id, found.state) == (made.id, ResourceState.READY)
     clear(cloud, case, tags)
@@ -347,9 +369,9 @@ def test_restore(case: CloudCase, cloud: Provider, tags: Tags) -> None:
 def test_stop_and_start(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert {Action.STOP, Action.START} <= cloud.traits.actions
     (machine,) = ready(cloud, case, tags)
-    cloud.act(machine, Action.STOP)
+    acted(cloud, case, machine, Action.STOP)
     until_state(cloud, case, tags, ResourceState.STOPPED)
-    cloud.act(machine, Action.START)
+    acted(cloud, case, machine, Action.START)
     (again,) = until_state(cloud, case, tags, ResourceState.READY)
     assert again.id == machine.id
 
@@ -357,7 +379,7 @@ def test_stop_and_start(case: CloudCase, cloud: Provider, tags: Tags) -> None:
 def test_reboot(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert Action.REBOOT in cloud.traits.actions
     (machine,) = ready(cloud, case, tags)
-    cloud.act(machine, Action.REBOOT)
+    acted(cloud, case, machine, Action.REBOOT)
     (again,) = until_state(cloud, case, tags, ResourceState.READY)
     assert again.id == machine.id
 
@@ -365,10 +387,10 @@ def test_reboot(case: CloudCase, cloud: Provider, tags: Tags) -> None:
 def test_resize(case: CloudCase, cloud: Provider, tags: Tags) -> None:
     assert Action.RESIZE in cloud.traits.actions
     (machine,) = ready(cloud, case, tags)
-    cloud.act(machine, Action.STOP)
+    acted(cloud, case, machine, Action.STOP)
     until_state(cloud, case, tags, ResourceState.STOPPED)
-    cloud.act(machine, Action.RESIZE, case.other_type)
-    cloud.act(machine, Action.START)
+    acted(cloud, case, machine, Action.RESIZE, case.other_type)
+    acted(cloud, case, machine, Action.START)
     until = time.monotonic() + case.ready_s
     while [one.type for one in until_state(cloud, case, tags, ResourceState.READY)] != [
         case.other_type

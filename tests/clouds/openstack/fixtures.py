@@ -74,7 +74,8 @@ def credentials(cloud: clouds.Cloud, folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def _too_many(request: MachineRequest) -> MachineRequest:
-    return replace(request, count=60, at_least=60)
+    # 52 CPUs of 48; few machines, for EC2's interface makes a port for each before it asks nova.
+    return replace(request, type="m1.large", count=13, at_least=13)
 
 
 @pytest.fixture
@@ -90,6 +91,7 @@ def cloud_openstack(
         image="guest",
         zone=FAKE,
         other_type="m1.small",
+        network="guests",  # EC2's interface makes another one for itself.
         impossible=_too_many,
         wrong=lambda: open_provider(CloudSettings("openstack", profile="wrong")),
         secret=secret,
@@ -121,6 +123,8 @@ def cloud_openstack_ec2(
         secret=secret,
         down=lambda: opened(endpoint=NOWHERE),
         ready_s=120.0,
+        lists_types=False,
+        has_ipv6=False,
     )
 
 

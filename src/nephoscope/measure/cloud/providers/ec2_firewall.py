@@ -55,6 +55,14 @@ def _group_of_name(calls: Ec2Calls, region: str, name: str) -> str:
 
 def admit(calls: Ec2Calls, group: CloudResource, sources: Collection[str]) -> None:
     """See `Provider.admit`."""
+    if unknown := [
+        source for source in sources if ":" in source and not calls.is_modern(group.region)
+    ]:
+        raise CloudError(
+            Cause.REFUSED,
+            f"EC2: this cloud's security groups have no rules for IPv6 ({', '.join(unknown)}).",
+            "Use machines with IPv4 addresses.",
+        )
     wanted = [rule for source in sorted(sources) for rule in _peer_rules(source)]
     present = [rule for rule in _rules_of(calls, group) if _is_of_peers(rule)]
     for rule in present:

@@ -278,13 +278,15 @@ class OpenStack:
         )
 
     def act(self, machine: Machine, action: Action, value: str = "") -> None:
-        """See `Provider.act`; the first action after a RESIZE confirms it, as nova wants it."""
+        """See `Provider.act`; the first action after a RESIZE confirms it, as nova wants it, and
+        is possible when that is done: IN_USE until then."""
 
         def act(connection: Connection) -> None:
             compute = connection.compute
             status = str(compute.get_server(machine.id).status)
             if status == "VERIFY_RESIZE":
                 compute.confirm_server_resize(machine.id)
+                raise CloudError(Cause.IN_USE, f"OpenStack: {machine} is being resized.")
             if (action, _STATES.get(status)) in (
                 (Action.STOP, ResourceState.STOPPED),
                 (Action.START, ResourceState.READY),

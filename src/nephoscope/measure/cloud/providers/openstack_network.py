@@ -102,7 +102,8 @@ def admit(connection: Connection, group: CloudResource, sources: Collection[str]
     wanted = [rule for source in sorted(sources) for rule in _peer_rules(source)]
     present = []
     for entry in connection.network.security_group_rules(security_group_id=group.id):
-        rule = {key: getattr(entry, key) for key in _RULE if getattr(entry, key) is not None}
+        values = {key: getattr(entry, name) for key, name in _RULE.items()}
+        rule = {key: value for key, value in values.items() if value is not None}
         is_of_peers = rule.get("protocol") != "tcp" or rule.get("port_range_min") == PEER_PORTS[0]
         if entry.direction != "ingress" or not rule.get("remote_ip_prefix") or not is_of_peers:
             continue
@@ -114,7 +115,14 @@ def admit(connection: Connection, group: CloudResource, sources: Collection[str]
             _add_rule(connection, group.id, rule)
 
 
-_RULE = ("ethertype", "remote_ip_prefix", "protocol", "port_range_min", "port_range_max")
+_RULE = {
+    "ethertype": "ether_type",
+    "remote_ip_prefix": "remote_ip_prefix",
+    "protocol": "protocol",
+    "port_range_min": "port_range_min",
+    "port_range_max": "port_range_max",
+}
+"""Part of a rule, by the name that neutron takes -> attribute of openstacksdk's rule."""
 
 
 def _peer_rules(source: str) -> Iterator[dict[str, Any]]:
