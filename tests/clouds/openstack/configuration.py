@@ -209,6 +209,8 @@ def _nova(site: Site, host: str) -> Sections:
             "ram_allocation_ratio": 1.0,
             "cpu_allocation_ratio": 32.0,
             "reserved_host_memory_mb": 0,
+            # Each zone has one host.
+            "allow_resize_to_same_host": "true",
             # What was deleted while this service was down; half an hour by default.
             "running_deleted_instance_poll_interval": 10,
         },
