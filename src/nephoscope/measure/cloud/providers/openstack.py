@@ -8,6 +8,7 @@ the token in its metadata.
 from __future__ import annotations
 
 import base64
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -285,7 +286,11 @@ class OpenStack:
             compute = connection.compute
             status = str(compute.get_server(machine.id).status)
             if status == "VERIFY_RESIZE":
-                compute.confirm_server_resize(machine.id)
+                # Refused while an earlier confirmation is under way.
+                with contextlib.suppress(
+                    exceptions.BadRequestException, exceptions.ConflictException
+                ):
+                    compute.confirm_server_resize(machine.id)
                 raise CloudError(Cause.IN_USE, f"OpenStack: {machine} is being resized.")
             if (action, _STATES.get(status)) in (
                 (Action.STOP, ResourceState.STOPPED),
