@@ -21,7 +21,7 @@ def test_means_are_compared_with_the_closed_form() -> None:
     assert (slow.completed, slow.cancelled, slow.total_ns.n) == (3, 0, 3)
     assert slow.total_ns.value == pytest.approx(TOTAL_NS)
     assert slow.pause_ns.value == pytest.approx(PAUSE_NS)
-    # 100 MiB at 10 MiB/s, then the 16 MiB that are rewritten, then a fifth each time: the last fits.
+    # 100 MiB at 10 MiB/s, then the 16 MiB that are rewritten, then a fifth each: the last fits.
     assert slow.predicted_total_ns == pytest.approx((10 + 1.6 + 0.32 + 0.064) * 1e9)
     assert slow.predicted_rounds == 3
     assert slow.dirty_ratio == pytest.approx(0.2)
@@ -35,7 +35,7 @@ def test_means_are_compared_with_the_closed_form() -> None:
 
 
 def test_a_migration_is_judged_by_its_heartbeats() -> None:
-    """Work halves for 10 s, then 300 ms without an answer; pages are written at 500/s throughout."""
+    """Work halves for 10 s, then 300 ms pass without an answer; 500 pages per second."""
     began, paused, resumed = 3_000 * MS, 13_000 * MS, 13_290 * MS
     sent = range(0, 16_000 * MS, INTERVAL_NS)
     answers, work, pages = [], 0.0, 0.0

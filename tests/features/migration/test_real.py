@@ -28,9 +28,9 @@ pytestmark = [
 MIB = 1 << 20
 LINK_BITS_PER_S = 100e6
 TOLERANCE = 0.2
-"""Of a prediction: devices, the kernel's own pages and the start at the destination are not in it."""
+"""Of a prediction, which knows nothing of devices and of pages that the kernel rewrites."""
 TICK_NS = 30_000_000
-"""What QEMU and the network take besides the memory: device state, announcement, one look of ours."""
+"""What QEMU and the network take besides the memory: state of devices, announcement."""
 SLOW, FAST = 1.0 * MIB, 100.0 * MIB
 
 
@@ -85,7 +85,7 @@ def judged(report: MigrationReport, one: MigrationFigures, pause_ns: float) -> t
 
 
 def test_total_time_and_pause_are_those_of_the_memory_and_the_link() -> None:
-    """A working set of 4 MiB that is all dirty at every look: a pause of 4 MiB at the link's rate."""
+    """4 MiB that are all dirty at every look: a pause of 4 MiB at the link's rate."""
 
     def measure() -> tuple[str, bool]:
         report = measured(4 * MIB, 420, 0.0, SLOW, FAST)

@@ -21,35 +21,35 @@ def section(report: MigrationReport) -> Section:
 
 def _items(report: MigrationReport) -> Iterator[Block]:
     entries = [
-        Item(_completed(one)) if one.completed else _cancelled(report, one)
-        for one in report.figures
+        Item(_completed(row)) if row.completed else _cancelled(report, row)
+        for row in report.figures
     ]
     yield Items(tuple(entries))
 
 
-def _completed(one: MigrationFigures) -> str:
-    assert one.total_ns is not None
-    assert one.pause_ns is not None
-    assert one.lost is not None
-    lost = units.format_number(one.lost.value)
-    every = one.completed + one.cancelled
-    rest = f" {one.cancelled} of {every} were cancelled." if one.cancelled else ""
+def _completed(row: MigrationFigures) -> str:
+    assert row.total_ns is not None
+    assert row.pause_ns is not None
+    assert row.lost is not None
+    lost = units.format_number(row.lost.value)
+    every = row.completed + row.cancelled
+    rest = f" {row.cancelled} of {every} were cancelled." if row.cancelled else ""
     return (
-        f"{_rate(one)}: a migration takes {value_text(one.total_ns)}, pauses the guest for "
-        f"{value_text(one.pause_ns)} and loses {lost} packets; until the pause its work takes "
-        f"{units.format_number(one.slowdown.value)} times as long.{rest}"
+        f"{_rate(row)}: a migration takes {value_text(row.total_ns)}, pauses the guest for "
+        f"{value_text(row.pause_ns)} and loses {lost} packets; until the pause its work takes "
+        f"{units.format_number(row.slowdown.value)} times as long.{rest}"
     )
 
 
-def _cancelled(report: MigrationReport, one: MigrationFigures) -> Item:
+def _cancelled(report: MigrationReport, row: MigrationFigures) -> Item:
     """What is known of a rate at which nothing completed, and the next step."""
     limit = units.format_value(report.downtime_limit_ns, "ns")
     fits = report.bytes_per_s * report.downtime_limit_ns / 1e9
     bound = units.format_duration(report.timeout_s)
-    sentence = f"{_rate(one)}: no migration completed within {bound}"
-    if one.predicted_rounds is not None:
-        text = f"{sentence}, although pre-copy converges."
-        return Item(text, "warning", next_step="Raise --timeout.")
+    sentence = f"{_rate(row)}: no migration completed within {bound}"
+    if row.predicted_rounds is not None:
+        unexpected = f"{sentence}, although pre-copy converges."
+        return Item(unexpected, "warning", next_step="Raise --timeout.")
     rest = min(report.working_set_bytes, report.memory_bytes)
     sizes = [units.format_value(size, "bytes") for size in (rest, fits)]
     pause = units.format_value(rest / report.bytes_per_s * 1e9, "ns")
@@ -61,11 +61,11 @@ def _cancelled(report: MigrationReport, one: MigrationFigures) -> Item:
     )
 
 
-def _rate(one: MigrationFigures) -> str:
-    rate = units.format_value(one.dirty_bytes_per_s.value, "bytes_per_s")
-    share = f"{wording.percent(one.dirty_ratio)} of"
-    if one.dirty_ratio > 1:
-        share = f"{units.format_number(one.dirty_ratio)} times"
+def _rate(row: MigrationFigures) -> str:
+    rate = units.format_value(row.dirty_bytes_per_s.value, "bytes_per_s")
+    share = f"{wording.percent(row.dirty_ratio)} of"
+    if row.dirty_ratio > 1:
+        share = f"{units.format_number(row.dirty_ratio)} times"
     return f"Memory changes at {rate} ({share} the bandwidth)"
 
 
@@ -73,8 +73,8 @@ def _cell(estimate: Estimate | None) -> str:
     return "–" if estimate is None else estimate_text(estimate)
 
 
-def _dirty(one: MigrationFigures) -> str:
-    return units.format_value(one.requested_dirty_bytes_per_s, "bytes_per_s")
+def _dirty(row: MigrationFigures) -> str:
+    return units.format_value(row.requested_dirty_bytes_per_s, "bytes_per_s")
 
 
 def _tables(report: MigrationReport) -> Iterator[Block]:
@@ -86,11 +86,11 @@ def _tables(report: MigrationReport) -> Iterator[Block]:
     yield table(
         report.figures,
         text("requested dirty rate", _dirty),
-        number("completed", lambda one: f"{one.completed} of {one.completed + one.cancelled}"),
-        number("total time", lambda one: _cell(one.total_ns)),
+        number("completed", lambda row: f"{row.completed} of {row.completed + row.cancelled}"),
+        number("total time", lambda row: _cell(row.total_ns)),
         number("closed form", _closed_form),
-        number("rounds", lambda one: _cell(one.rounds)),
-        number("closed form", lambda one: one.predicted_rounds),
+        number("rounds", lambda row: _cell(row.rounds)),
+        number("closed form", lambda row: row.predicted_rounds),
         caption="Closed form of pre-copy: the sum of its rounds, each of which sends what became "
         "dirty during the one before, from the measured dirty rate and the memory of the first "
         "round. QEMU looks for dirty pages as soon as the rest of a round fits the pause, and so "
@@ -100,12 +100,12 @@ def _tables(report: MigrationReport) -> Iterator[Block]:
     yield table(
         report.figures,
         text("requested dirty rate", _dirty),
-        number("pause", lambda one: _cell(one.pause_ns)),
-        number("memory ÷ bandwidth", lambda one: _cell(one.predicted_pause_ns)),
-        number("by QEMU", lambda one: _cell(one.downtime_ns)),
-        number("by heartbeats", lambda one: _cell(one.gap_ns)),
-        number("lost packets", lambda one: _cell(one.lost)),
-        number("slowdown", lambda one: _cell(wording.plain(one.slowdown))),
+        number("pause", lambda row: _cell(row.pause_ns)),
+        number("memory ÷ bandwidth", lambda row: _cell(row.predicted_pause_ns)),
+        number("by QEMU", lambda row: _cell(row.downtime_ns)),
+        number("by heartbeats", lambda row: _cell(row.gap_ns)),
+        number("lost packets", lambda row: _cell(row.lost)),
+        number("slowdown", lambda row: _cell(wording.plain(row.slowdown))),
         caption="Pause: from the end of the guest at the source to its start at the destination. "
         "Memory ÷ bandwidth: what was sent meanwhile. By heartbeats: longest time between two "
         "answers, which a user of the guest sees.",
@@ -118,7 +118,7 @@ def _tables(report: MigrationReport) -> Iterator[Block]:
     )
 
 
-def _closed_form(one: MigrationFigures) -> str:
-    if one.predicted_total_ns is None:
+def _closed_form(row: MigrationFigures) -> str:
+    if row.predicted_total_ns is None:
         return "does not converge"
-    return units.format_value(one.predicted_total_ns, "ns")
+    return units.format_value(row.predicted_total_ns, "ns")

@@ -44,9 +44,9 @@ _SEND_BUFFER = "4096 65536 131072"
 """Bytes that a socket holds. What it holds when the guest pauses is sent first, as if it were dirty
 memory; the kernel's own maximum of 4 MiB would lengthen pauses by tenths of a second."""
 _FLUSHING = "pti=on "
-"""Empties the emulated TLB at every system call and interrupt. QEMU before 9.0 forgets to do so when
-it looks for dirty pages under TCG, and misses what the guest then writes: guests crash after their
-migration (QEMU, "Fix migration dirty bitmap coherency with TCG memory access", 2024)."""
+"""Empties the emulated TLB at every system call and interrupt. QEMU before 9.0 forgets to do so
+when it looks for dirty pages under TCG, and misses what the guest then writes: guests crash after
+their migration. Source: "Fix migration dirty bitmap coherency with TCG memory access", QEMU 9.0."""
 HEARTBEAT_INTERVAL_S = 0.002
 _BOOT_S, _MONITOR_S, _POLL_S, _RESUME_S = 120.0, 20.0, 0.05, 20.0
 _CANCEL_S = 30.0

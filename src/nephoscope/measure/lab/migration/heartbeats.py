@@ -144,7 +144,7 @@ def rates_per_s(record: HeartbeatRecord, since_ns: int, until_ns: int) -> tuple[
 
     Raises ValueError where it has fewer than two answers.
     """
-    inside = [one for one in record.answers if since_ns <= one.arrived_ns <= until_ns]
+    inside = [answer for answer in record.answers if since_ns <= answer.arrived_ns <= until_ns]
     if len(inside) < 2 or inside[-1].arrived_ns == inside[0].arrived_ns:
         raise ValueError("fewer than two answers")
     first, last = inside[0], inside[-1]
