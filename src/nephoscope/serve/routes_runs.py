@@ -14,7 +14,14 @@ from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
 from nephoscope.serve.lab_topology import LabTopology
 from nephoscope.serve.measured import MAX_RUNS, Lines
-from nephoscope.serve.openapi import RunList, Samples, StartedRun, TrialPage, answers_with
+from nephoscope.serve.openapi import (
+    RunList,
+    RunSearch,
+    Samples,
+    StartedRun,
+    TrialPage,
+    answers_with,
+)
 from nephoscope.serve.overview import Overview, reported_runs, trend_runs
 from nephoscope.serve.queries import run_of
 from nephoscope.serve.run_metrics import RunMetrics
@@ -102,6 +109,12 @@ async def metrics(run: str, shared: Shared) -> Response:
 async def report(run: str, shared: Shared) -> Response:
     """Returns the report of a run as a page that stands alone."""
     return await shared.report_of("report", run)
+
+
+@router.get("/runs/{run}/capacity", **answers_with(RunSearch))
+async def capacity(run: str, shared: Shared) -> Response:
+    """Returns the stored search of `nephoscope capacity` to which a run belongs."""
+    return await shared.of_run("capacity", run)
 
 
 @router.get("/runs/{run}/lab", **answers_with(LabTopology))

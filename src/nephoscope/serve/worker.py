@@ -31,6 +31,7 @@ FUNCTIONS: Mapping[str, Callable[..., RenderedResponse]] = {
     "trials": answers.trials,
     "samples": answers.samples,
     "compare": answers.compare,
+    "capacity": answers.capacity,
     "command": answers.command,
     "lab": lab_topology.lab,
     "lines": measured.lines,
