@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from tests.features.migration.made import MIB, report
 
 from nephoscope import command_line
-from nephoscope.features.migration import measure
+from nephoscope.features.migration import measure, section
 from nephoscope.features.migration.measure import MigrationMeasurement
+from nephoscope.report import terminal_output
 
 
 @pytest.fixture
@@ -49,6 +51,20 @@ def test_the_options_reach_the_measurement(
     assert "its work takes 1.25 times as long." in out
     assert "no migration completed within 1 min: pre-copy does not converge." in out
     assert "accept a pause of 1.60 s (--downtime-limit)" in out
+
+
+def test_a_link_that_was_not_filled_is_named() -> None:
+    drawn = report()
+    text = terminal_output.render("", [section.section(drawn)], colour=False, width=200)
+    assert "did not fill the link" not in text
+    (first, *rest) = drawn.figures
+    assert first.predicted_total_ns is not None
+    still = replace(first.dirty_bytes_per_s, value=0.0)
+    slow = replace(first, predicted_total_ns=first.predicted_total_ns / 2, dirty_bytes_per_s=still)
+    page = section.section(replace(drawn, figures=(slow, *rest)))
+    text = terminal_output.render("", [page], colour=False, width=200)
+    assert "2.09 times as long as the closed form: QEMU did not fill the link" in text
+    assert "Memory does not change: a migration takes 12.5 s" in text
 
 
 def test_the_document_has_each_migration(

@@ -12,6 +12,10 @@ from nephoscope.report.blocks import Block, Heading, Item, Items, Section, Sente
 from nephoscope.report.columns import number, table, text
 from nephoscope.report.wording import estimate_text, value_text
 
+SLOW_RATIO = 1.3
+"""Total time ÷ closed form above which the link was not what took the time: rounds of QEMU that the
+closed form has not, and the start, make less than a tenth at the default memory."""
+
 
 def section(report: MigrationReport) -> Section:
     """Returns the whole page."""
@@ -25,6 +29,18 @@ def _items(report: MigrationReport) -> Iterator[Block]:
         for row in report.figures
     ]
     yield Items(tuple(entries))
+    slow = [
+        row.total_ns.value / row.predicted_total_ns
+        for row in report.figures
+        if row.total_ns is not None and row.predicted_total_ns is not None
+    ]
+    if slow and max(slow) > SLOW_RATIO:
+        sentence = (
+            f"Migrations took up to {units.format_number(max(slow))} times as long as the closed "
+            "form: QEMU did not fill the link, so that CPUs and not the link decided."
+        )
+        step = "Repeat on a machine with free CPUs, or with a lower --bandwidth."
+        yield Items((Item(sentence, "warning", next_step=step),))
 
 
 def _completed(row: MigrationFigures) -> str:
@@ -62,6 +78,8 @@ def _cancelled(report: MigrationReport, row: MigrationFigures) -> Item:
 
 
 def _rate(row: MigrationFigures) -> str:
+    if not row.dirty_bytes_per_s.value:
+        return "Memory does not change"
     rate = units.format_value(row.dirty_bytes_per_s.value, "bytes_per_s")
     share = f"{wording.percent(row.dirty_ratio)} of"
     if row.dirty_ratio > 1:
