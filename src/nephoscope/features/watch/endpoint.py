@@ -30,6 +30,7 @@ from nephoscope.store import Store
 PATH = "/metrics"
 _START_S = 30.0
 _RUN_CHARACTERS = 128 - len("run")
+Bucket = tuple[str, float] | tuple[str, float, Exemplar]
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -91,11 +92,11 @@ class MetricsEndpoint:
         await Response(body, status, media_type=kind)(scope, receive, send)
 
 
-def _exemplar(own: BucketExemplar | None) -> Exemplar | None:
+def _exemplars(own: BucketExemplar | None) -> tuple[()] | tuple[Exemplar]:
     """Returns an exemplar as the library renders it; OpenMetrics has room for 128 characters."""
     if own is None or len(own.run) > _RUN_CHARACTERS:
-        return None
-    return Exemplar({"run": own.run}, own.value)
+        return ()
+    return (Exemplar({"run": own.run}, own.value),)
 
 
 def _metric(family: Family) -> Metric:
@@ -105,11 +106,10 @@ def _metric(family: Family) -> Metric:
         for point in family.points:
             assert isinstance(point, HistogramPoint)
             bounds = [*map(repr, point.bounds), "+Inf"]
-            buckets = [
-                (bound, float(count), _exemplar(point.exemplars.get(place)))
-                for place, (bound, count) in enumerate(
-                    zip(bounds, accumulate(point.counts), strict=True)
-                )
+            cumulated = map(float, accumulate(point.counts))
+            buckets: list[Bucket] = [
+                (*bucket, *_exemplars(point.exemplars.get(place)))
+                for place, bucket in enumerate(zip(bounds, cumulated, strict=True))
             ]
             histogram.add_metric(list(point.labels.values()), buckets, point.total)
         return histogram
