@@ -7,7 +7,7 @@ from tests.features.migration.made import MIB, PAUSE_NS, TOTAL_NS, report
 
 from nephoscope.features.migration.measure import migration_of
 from nephoscope.measure.lab.migration.guests import MigrationEvents
-from nephoscope.measure.lab.migration.heartbeats import Answer, HeartbeatRecord
+from nephoscope.measure.lab.migration.heartbeats import HeartbeatAnswer, HeartbeatRecord
 
 MS = 1_000_000
 INTERVAL_NS = 2 * MS
@@ -44,7 +44,7 @@ def test_a_migration_is_judged_by_its_heartbeats() -> None:
             continue
         work += 1.0 if began <= at < paused else 2.0
         pages += 500 * INTERVAL_NS / 1e9
-        answers.append(Answer(number, at, at + MS // 2, round(pages), round(work)))
+        answers.append(HeartbeatAnswer(number, at, at + MS // 2, round(pages), round(work)))
     ram = {"downtime-bytes": 3 * MIB, "dirty-sync-count": 4}
     events = MigrationEvents(began, 13_300 * MS, paused, resumed, 280, 90 * MIB, ram)
     one = migration_of(events, HeartbeatRecord(tuple(sent), tuple(answers)), 2e6, 1)
@@ -58,7 +58,7 @@ def test_a_migration_is_judged_by_its_heartbeats() -> None:
 
 def test_a_cancelled_migration_has_neither_pause_nor_loss() -> None:
     sent = range(0, 8_000 * MS, INTERVAL_NS)
-    answers = tuple(Answer(at, when, when, at, at) for at, when in enumerate(sent))
+    answers = tuple(HeartbeatAnswer(at, when, when, at, at) for at, when in enumerate(sent))
     events = MigrationEvents(3_000 * MS, 7_000 * MS, None, None, None, 90 * MIB, {})
     one = migration_of(events, HeartbeatRecord(tuple(sent), answers), 2e6, 1)
     assert (one.pause_ns, one.gap_ns, one.downtime_ns, one.lost) == (None, None, None, None)
@@ -68,7 +68,7 @@ def test_a_cancelled_migration_has_neither_pause_nor_loss() -> None:
 def test_a_guest_that_never_answers_again_is_not_judged() -> None:
     sent = range(0, 8_000 * MS, INTERVAL_NS)
     answers = tuple(
-        Answer(at, when, when, at, at) for at, when in enumerate(sent) if when < 6_000 * MS
+        HeartbeatAnswer(at, when, when, at, at) for at, when in enumerate(sent) if when < 6_000 * MS
     )
     events = MigrationEvents(3_000 * MS, 7_000 * MS, 6_000 * MS, 6_500 * MS, 480, 1, {})
     with pytest.raises(ValueError, match="before and after"):

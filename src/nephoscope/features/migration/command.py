@@ -85,7 +85,7 @@ class _MigrationArguments:
     ),
 )
 def migration(args: _MigrationArguments) -> int:
-    """Measure live migration of a virtual machine by the rate at which its memory changes.
+    """Measure live migration of a virtual machine by dirty rate.
 
     Moves a QEMU guest between two emulated hosts: total time, pause, packets that it loses, and
     slowdown of its work, against the closed form of pre-copy. Needs root.

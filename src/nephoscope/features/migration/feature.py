@@ -6,6 +6,7 @@ from nephoscope.results.feature import Feature, Topic
 
 MIGRATION = Feature(
     "migration",
+    needs=("platforms",),
     commands=(".features.migration.command:migration",),
     topic=Topic.MEASURE,
 )

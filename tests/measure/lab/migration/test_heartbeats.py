@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nephoscope.measure.lab.migration import heartbeats
-from nephoscope.measure.lab.migration.heartbeats import Answer, HeartbeatRecord
+from nephoscope.measure.lab.migration.heartbeats import HeartbeatAnswer, HeartbeatRecord
 
 MS = 1_000_000
 SENT = tuple(range(0, 1_000 * MS, 10 * MS))
@@ -13,7 +13,7 @@ LOST = range(30, 41)
 RECORD = HeartbeatRecord(
     SENT,
     tuple(
-        Answer(number, at, at + MS, 3 * number, 7 * number)
+        HeartbeatAnswer(number, at, at + MS, 3 * number, 7 * number)
         for number, at in enumerate(SENT)
         if number not in LOST
     ),

@@ -48,7 +48,7 @@ _FLUSHING = "pti=on "
 when it looks for dirty pages under TCG, and misses what the guest then writes: guests crash after
 their migration. Source: "Fix migration dirty bitmap coherency with TCG memory access", QEMU 9.0."""
 HEARTBEAT_INTERVAL_S = 0.002
-_BOOT_S, _MONITOR_S, _POLL_S, _RESUME_S = 120.0, 20.0, 0.05, 20.0
+_BOOT_S, _MONITOR_S, _POLL_S, _RESUME_S = 120.0, 60.0, 0.05, 20.0
 _CANCEL_S = 30.0
 _COMPLETED, _CANCELLED, _FAILED = "completed", "cancelled", "failed"
 

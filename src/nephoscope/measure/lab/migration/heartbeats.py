@@ -26,7 +26,7 @@ _STAMP = struct.Struct("@qq")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HeartbeatAnswer:
     """An answer of the guest. Times in ns since the epoch by this machine's clock.
 
     pages: writes to pages until then. work: units of work until then.
@@ -44,7 +44,7 @@ class HeartbeatRecord:
     """All heartbeats of a time: when each was sent, by its number, and the answers in order."""
 
     sent_ns: Sequence[int]
-    answers: Sequence[Answer]
+    answers: Sequence[HeartbeatAnswer]
 
 
 class Heartbeats:
@@ -54,7 +54,7 @@ class Heartbeats:
         self.pages_per_s = 0
         self._address, self._interval_s = (address, PORT), interval_s
         self._sent_ns: list[int] = []
-        self._answers: list[Answer] = []
+        self._answers: list[HeartbeatAnswer] = []
         self._ended = threading.Event()
         self._socket = namespaces.within(netns, _new_socket)
         self._threads = [
@@ -99,7 +99,7 @@ class Heartbeats:
                 continue
             if len(data) == _ANSWER.size:
                 number, sent_ns, pages, work, _ = _ANSWER.unpack(data)
-                self._answers.append(Answer(number, sent_ns, _arrival(extra), pages, work))
+                self._answers.append(HeartbeatAnswer(number, sent_ns, _arrival(extra), pages, work))
 
 
 def _new_socket() -> socket.socket:
