@@ -195,7 +195,10 @@ mod tests {
     #[test]
     fn pages_are_written_in_order_and_none_is_zero() {
         let mut guest = guest();
-        assert!(guest.memory.chunks_exact(PAGE_BYTES).all(|page| page.iter().any(|byte| *byte != 0)));
+        assert!(guest
+            .memory
+            .chunks_exact(PAGE_BYTES)
+            .all(|page| page.iter().any(|byte| *byte != 0)));
         for _ in 0..4 {
             guest.write_page();
         }
@@ -210,8 +213,7 @@ mod tests {
         guest.pages_written = 7;
         guest.work = 11;
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let request: Vec<u8> =
-            [3_u64, 99, 500].into_iter().flat_map(u64::to_le_bytes).collect();
+        let request: Vec<u8> = [3_u64, 99, 500].into_iter().flat_map(u64::to_le_bytes).collect();
         peer.send_to(&request[..5], guest.socket.local_addr().unwrap()).unwrap();
         peer.send_to(&request, guest.socket.local_addr().unwrap()).unwrap();
         let mut answer = [0_u8; 64];
