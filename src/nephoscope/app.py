@@ -29,6 +29,7 @@ from nephoscope.features.known_machines.feature import KNOWN_MACHINES
 from nephoscope.features.load.feature import GENERATOR, LOAD
 from nephoscope.features.machine.feature import BENCHMARKS, LIMITS, MACHINE, PROPERTIES
 from nephoscope.features.market.feature import MARKET
+from nephoscope.features.migration.feature import MIGRATION
 from nephoscope.features.network.feature import NETWORK
 from nephoscope.features.platforms.feature import BOOTS, SYSTEM_CALLS
 from nephoscope.features.pricing.feature import PRICING
@@ -70,6 +71,7 @@ FEATURES: tuple[Feature, ...] = (
     RANKING,
     SYSTEM_CALLS,
     BOOTS,
+    MIGRATION,
     CROSS_CHECK,
     SLA,
     SCALING,

@@ -168,6 +168,7 @@ CASES = [
     ("credits", "", ["rates.csv"]),
     ("engine check", "", ["local", "--samples", "10000"]),
     ("platforms", "", []),
+    ("migration", "", []),
     ("cost prices", "", []),
     ("cost work", "", ["options.yaml"]),
     ("cost saving", "", ["--mix", "a=4:1", "--mix", "b=6:2", "--price", "1", "--fleets", "9"]),

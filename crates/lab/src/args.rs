@@ -1,4 +1,5 @@
 //! The command line.
+use crate::dirty::{self, DirtyConfig};
 use crate::enter::{self, EnterConfig};
 use crate::error::{os_error, Result};
 use crate::line;
@@ -15,6 +16,7 @@ nephoscope-lab: run programs in lab hosts, delay packets, reserve CPU time
                        [--hide-limits] [--die-with-parent] [--nice N] -- PROGRAM ARGS...
   nephoscope-lab line --config FILE
   nephoscope-lab reserve --cgroup DIR --slice NS --period NS
+  nephoscope-lab dirty --listen ADDRESS:PORT [--working-set BYTES] [--filled BYTES]
   nephoscope-lab version
 
 enter executes a program inside a lab host:
@@ -35,7 +37,12 @@ reserve keeps every thread of a control group under SCHED_DEADLINE until SIGTERM
 enters the group starts with its reservation:
   --cgroup DIR       control group
   --slice NS         CPU time of each thread in each period, in nanoseconds
-  --period NS        period, in nanoseconds";
+  --period NS        period, in nanoseconds
+
+dirty rewrites memory at the rate that datagrams set, and answers each with its counters:
+  --listen ADDRESS:PORT  where datagrams arrive
+  --working-set BYTES    memory that is rewritten
+  --filled BYTES         memory that is filled once";
 
 /// Runs the program with the arguments after its name; returns its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<i32> {
@@ -45,6 +52,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<i32> {
         "version" => print(concat!("nephoscope-lab ", env!("CARGO_PKG_VERSION"))),
         "enter" => enter::run(&parse_enter(&mut arguments)?),
         "line" => line::run(&parse_line(&mut arguments)?),
+        "dirty" => dirty::run(&parse_dirty(&mut arguments)?),
         "reserve" => reserve::run(&parse_reserve(&mut arguments)?),
         _ => Err(arguments.unknown_command()),
     }
@@ -95,6 +103,22 @@ fn parse_line(arguments: &mut Arguments) -> Result<PathBuf> {
     }
     config
         .ok_or_else(|| arguments.usage("line needs --config and a file, or - for standard input."))
+}
+
+fn parse_dirty(arguments: &mut Arguments) -> Result<DirtyConfig> {
+    let (mut listen, mut working_set_bytes, mut filled_bytes) = (None, 0, 0);
+    while let Some(option) = arguments.next_option()? {
+        match option.as_str() {
+            "--listen" => listen = arguments.value()?.parse().ok(),
+            "--working-set" => working_set_bytes = arguments.number(0..=i64::MAX)? as usize,
+            "--filled" => filled_bytes = arguments.number(0..=i64::MAX)? as usize,
+            option => return Err(arguments.unknown_option(option)),
+        }
+    }
+    let listen = listen.ok_or_else(|| {
+        arguments.usage("dirty needs --listen, an address and a port: 10.0.0.2:7000.")
+    })?;
+    Ok(DirtyConfig { listen, working_set_bytes, filled_bytes })
 }
 
 fn parse_reserve(arguments: &mut Arguments) -> Result<GroupReservation> {
@@ -149,6 +173,7 @@ mod tests {
             (&["enter", "--netns"], "--netns needs a value"),
             (&["reserve", "--slice", "5"], "reserve needs --cgroup"),
             (&["line"], "line needs --config"),
+            (&["dirty", "--listen", "here"], "dirty needs --listen"),
             (&["enter", "--sysfs", "--", "ls"], "--sysfs needs --netns"),
         ] {
             let error = run(words(line)).expect_err("these arguments are invalid");

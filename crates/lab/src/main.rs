@@ -1,9 +1,10 @@
-//! `nephoscope-lab`: runs programs in lab hosts, delays packets, reserves CPU time.
+//! `nephoscope-lab`: runs programs in lab hosts, delays packets, reserves CPU time, rewrites memory.
 //!
 //! Exit codes: 0 done, 2 invalid arguments, 3 failed, 4 missing right or kernel feature. `enter` ends as
 //! the program that it executes; 127 if there is no such program, 126 if it cannot be executed.
 mod args;
 mod deadline;
+mod dirty;
 mod enter;
 mod error;
 mod line;

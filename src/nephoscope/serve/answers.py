@@ -93,6 +93,13 @@ def _intact(run: StoredRun, name: str) -> bytes | None:
     return content if f"{digest_of(content)}  {name}\n" in sums else None
 
 
+def capacity(store: Store, run: str) -> RenderedResponse:
+    """Returns the search for a capacity to which a run belongs; null where it belongs to none."""
+    from nephoscope.features.load import stored_search
+
+    return document({"run": run, "search": stored_search.document_of(store.open(run))})
+
+
 def report(store: Store, run: str, analyse: bool) -> RenderedResponse:
     """Returns the report as a page that may run no script but its own, without an origin.
 

@@ -20,6 +20,7 @@ from nephoscope.cli.kit.command import Document
 from nephoscope.cli.kit.documents import documents
 from nephoscope.cli.kit.named import Kind
 from nephoscope.core.model import TrialStatus
+from nephoscope.features.load.records import CapacityResult
 from nephoscope.serve import queries
 from nephoscope.store.listing import StoredRunRow
 
@@ -75,6 +76,14 @@ class Samples:
     unit: str
     samples: int
     trials: tuple[TrialSamples, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSearch:
+    """The search for a capacity to which a run belongs; None where it belongs to none."""
+
+    run: str
+    search: CapacityResult | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,16 @@ from fastapi.responses import StreamingResponse
 from nephoscope.core.errors import UsageError
 from nephoscope.httpd.responses import Refusal
 from nephoscope.serve.dashboard import Shared, json_response, respond
+from nephoscope.serve.lab_topology import LabTopology
 from nephoscope.serve.measured import MAX_RUNS, Lines
-from nephoscope.serve.openapi import RunList, Samples, StartedRun, TrialPage, answers_with
+from nephoscope.serve.openapi import (
+    RunList,
+    RunSearch,
+    Samples,
+    StartedRun,
+    TrialPage,
+    answers_with,
+)
 from nephoscope.serve.overview import Overview, reported_runs, trend_runs
 from nephoscope.serve.queries import run_of
 from nephoscope.serve.run_metrics import RunMetrics
@@ -42,6 +50,7 @@ async def runs(
     label: Names = [],  # noqa: B006
     plan: Names = [],  # noqa: B006
     factor: Names = [],  # noqa: B006
+    kind: Names = [],  # noqa: B006
     text: Text = "",
     since: Text = "",
     until: Text = "",
@@ -50,8 +59,8 @@ async def runs(
 ) -> Response:
     """Lists runs, newest first.
 
-    factor: what the plan varies, for example `resource` in isolation experiments. text: part of an
-    id, a plan, a target or a label.
+    factor: what the plan varies, for example `resource` in isolation experiments. kind: of a
+    target, for example `lab`. text: part of an id, a plan, a target or a label.
     """
     snapshot = await shared.snapshot()
     selection = Selection(
@@ -70,6 +79,7 @@ async def runs(
         if (not wanted or wanted in run.words)
         and (not plan or run.row.plan in plan)
         and (not factor or not {*factor}.isdisjoint(run.factors))
+        and (not kind or not {*kind}.isdisjoint(run.kinds.values()))
         and (is_any or run.meets(selection))
     ]
     return json_response(
@@ -99,6 +109,18 @@ async def metrics(run: str, shared: Shared) -> Response:
 async def report(run: str, shared: Shared) -> Response:
     """Returns the report of a run as a page that stands alone."""
     return await shared.report_of("report", run)
+
+
+@router.get("/runs/{run}/capacity", **answers_with(RunSearch))
+async def capacity(run: str, shared: Shared) -> Response:
+    """Returns the stored search of `nephoscope capacity` to which a run belongs."""
+    return await shared.of_run("capacity", run)
+
+
+@router.get("/runs/{run}/lab", **answers_with(LabTopology))
+async def lab(run: str, shared: Shared) -> Response:
+    """Returns the lab of a run: hosts, switches, links with what holds on them, what is varied."""
+    return await shared.of_run("lab", run)
 
 
 @router.get("/runs/{run}/journal", **answers_with("journal"))

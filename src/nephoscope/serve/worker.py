@@ -14,7 +14,7 @@ from typing import IO
 
 from nephoscope.core.errors import NephoscopeError, as_defect
 from nephoscope.httpd.responses import RenderedResponse, failure, failure_of
-from nephoscope.serve import answers, measured, run_metrics, trends
+from nephoscope.serve import answers, lab_topology, measured, run_metrics, trends
 from nephoscope.serve.workers import MAX_ANSWER_BYTES
 from nephoscope.store import Store
 
@@ -31,7 +31,9 @@ FUNCTIONS: Mapping[str, Callable[..., RenderedResponse]] = {
     "trials": answers.trials,
     "samples": answers.samples,
     "compare": answers.compare,
+    "capacity": answers.capacity,
     "command": answers.command,
+    "lab": lab_topology.lab,
     "lines": measured.lines,
     "metrics": run_metrics.metrics,
     "trends": trends.trends,

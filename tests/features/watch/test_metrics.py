@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests import servers
 from tests.conftest import ROOT
 from tests.results.made import make_run
@@ -112,6 +114,36 @@ def test_a_missing_bound_has_no_sample_and_histograms_add_up(log: EventLog) -> N
     assert histogram.counts[-1] == 3, "a timeout is above every bound"  # type: ignore[union-attr]
     at = histogram.bounds.index(1e6)  # type: ignore[union-attr]
     assert sum(histogram.counts[: at + 1]) == 30, "a bound is in its bucket"  # type: ignore[union-attr]
+
+
+def test_each_bucket_names_the_run_of_its_slowest_observation(log: EventLog) -> None:
+    """A later run replaces the exemplars of the buckets that it reaches, and no other."""
+    metrics = Metrics("web")
+    metrics.add(repetition(), log.state)
+    later = Distribution(*KEY, "ns", (1.5e6, 1.9e6, 2.5e6, 4e9), (1, 1, 1, 2), {4e9: 2})
+    metrics.add(replace(repetition(), run="run-2", distributions=(later,)), log.state)
+    point = MetricsEndpoint()
+    point.show(metrics.families(log.state, NEXT_S), NEXT_S)
+    text = openmetrics.generate_latest(point).decode()
+    exemplars = {
+        sample.labels["le"]: (sample.exemplar.labels["run"], sample.exemplar.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.exemplar is not None
+    }
+    assert exemplars == {
+        "1000000.0": ("run-1", 1e6),
+        "2000000.0": ("run-2", 1.9e6),
+        "5000000.0": ("run-2", 2.5e6),
+    }, "neither a time without an answer nor an infinite one is an observation"
+
+
+def test_a_run_whose_name_has_no_room_has_no_exemplar(log: EventLog) -> None:
+    metrics = Metrics("web")
+    metrics.add(replace(repetition(), run="r" * 126), log.state)
+    point = MetricsEndpoint()
+    point.show(metrics.families(log.state, NEXT_S), NEXT_S)
+    assert " # {" not in openmetrics.generate_latest(point).decode()
 
 
 def test_results_of_a_replay_have_a_label_of_their_own(log: EventLog) -> None:

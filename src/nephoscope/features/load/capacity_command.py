@@ -83,6 +83,7 @@ def capacity(args: _CapacityArguments) -> int:
     """
     from nephoscope.core.reading import yamltext
     from nephoscope.features.load import capacity as search
+    from nephoscope.features.load import stored_search
     from nephoscope.features.load.objective import LatencyObjective
     from nephoscope.measure.targets.kinds import parse
     from nephoscope.store import Store
@@ -106,6 +107,7 @@ def capacity(args: _CapacityArguments) -> int:
     limits = search.SearchLimits(args.precision, left_s, _CONFIDENCE)
     searched = search.search(server.measure, objective, closed_loop_per_s, limits, costs=costs)
     result = _result(searched, server, closed_loop_per_s, limits)
+    stored_search.write(server.stored_runs(), result)
     if args.to is not None:
         _write(result, args.to)
     if args.as_json:
@@ -132,6 +134,10 @@ class _Server:
         self._target = target
         self._store = store
         self._seed = seed
+
+    def stored_runs(self) -> list[StoredRun]:
+        """Returns the runs of the search, each once."""
+        return [self._store.open(run) for run in dict.fromkeys(self.runs)]
 
     def closed_loop_per_s(self, trial_s: float, limit_s: float, costs: Costs) -> float:
         """Returns the median rate of a closed loop; `costs` learn what its trials took.

@@ -120,7 +120,8 @@ class SizeType(_Instances):
         default=None, description="JSON document of `nephoscope capacity`, instead."
     )
     capacity_runs: Annotated[tuple[Name, ...], Field(max_length=100)] = Field(
-        default=(), description="Stored runs that `nephoscope capacity` lists, instead."
+        default=(),
+        description="A run of `nephoscope capacity`, which stands for its search, instead.",
     )
     capacity_objective: ObjectiveText | None = Field(
         default=None, description="Objective of capacity_per_s, if not that of the application."

@@ -15,11 +15,12 @@ from prometheus_client.metrics_core import (
     HistogramMetricFamily,
     Metric,
 )
+from prometheus_client.samples import Exemplar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from nephoscope.core.errors import UsageError
-from nephoscope.features.watch.metrics import Family, HistogramPoint
+from nephoscope.features.watch.metrics import BucketExemplar, Family, HistogramPoint
 from nephoscope.httpd import server
 from nephoscope.httpd.access import Access
 from nephoscope.httpd.guard import Guard
@@ -28,6 +29,8 @@ from nephoscope.store import Store
 
 PATH = "/metrics"
 _START_S = 30.0
+_RUN_CHARACTERS = 128 - len("run")
+Bucket = tuple[str, float] | tuple[str, float, Exemplar]
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -89,6 +92,13 @@ class MetricsEndpoint:
         await Response(body, status, media_type=kind)(scope, receive, send)
 
 
+def _exemplars(own: BucketExemplar | None) -> tuple[()] | tuple[Exemplar]:
+    """Returns an exemplar as the library renders it; OpenMetrics has room for 128 characters."""
+    if own is None or len(own.run) > _RUN_CHARACTERS:
+        return ()
+    return (Exemplar({"run": own.run}, own.value),)
+
+
 def _metric(family: Family) -> Metric:
     names = list(family.points[0].labels)
     if family.kind == "histogram":
@@ -96,7 +106,11 @@ def _metric(family: Family) -> Metric:
         for point in family.points:
             assert isinstance(point, HistogramPoint)
             bounds = [*map(repr, point.bounds), "+Inf"]
-            buckets = list(zip(bounds, map(float, accumulate(point.counts)), strict=True))
+            cumulated = map(float, accumulate(point.counts))
+            buckets: list[Bucket] = [
+                (*bucket, *_exemplars(point.exemplars.get(place)))
+                for place, bucket in enumerate(zip(bounds, cumulated, strict=True))
+            ]
             histogram.add_metric(list(point.labels.values()), buckets, point.total)
         return histogram
     kind = GaugeMetricFamily if family.kind == "gauge" else CounterMetricFamily

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -32,13 +32,25 @@ class MetricPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class BucketExemplar:
+    """An observation in a bucket, and the run that has it: the way from a panel to the run."""
+
+    run: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class HistogramPoint:
-    """A histogram. counts: of the buckets up to each bound, then of the rest; not cumulative."""
+    """A histogram. counts: of the buckets up to each bound, then of the rest; not cumulative.
+
+    exemplars: place of a bucket -> the largest observation in it of the last run that had one.
+    """
 
     labels: Labels
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
     total: float
+    exemplars: Mapping[int, BucketExemplar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +79,9 @@ class _Buckets:
         )
         self.counts = np.zeros(len(self.bounds) + 1, dtype=np.int64)
         self.total = 0.0
+        self.exemplars: dict[int, BucketExemplar] = {}
 
-    def add(self, seen: Distribution) -> None:
+    def add(self, seen: Distribution, run: str) -> None:
         """Counts one more run; requests without an answer are above every bound, and the sum has
         the time that they waited."""
         places = np.searchsorted(self.bounds, seen.values)
@@ -76,6 +89,10 @@ class _Buckets:
         for value, count in seen.unanswered.items():
             self.counts[np.searchsorted(self.bounds, value)] -= count
             self.counts[-1] += count
+        for place, value, count in zip(places.tolist(), seen.values, seen.counts, strict=True):
+            # Values ascend: the last one of a bucket stays, which is its slowest observation.
+            if math.isfinite(value) and count > seen.unanswered.get(value, 0):
+                self.exemplars[place] = BucketExemplar(run, value)
         finite = [value * n for value, n in zip(seen.values, seen.counts, strict=True)]
         self.total += math.fsum(value for value in finite if math.isfinite(value))
 
@@ -98,7 +115,7 @@ class Metrics:
         self._newest = repetition
         for seen in repetition.distributions:
             key = (seen.benchmark, seen.metric, seen.target, seen.factors, seen.unit)
-            self._buckets.setdefault(key, _Buckets(seen)).add(seen)
+            self._buckets.setdefault(key, _Buckets(seen)).add(seen, repetition.run)
 
     def families(self, state: State, next_s: float) -> list[Family]:
         """Returns all families. next_s: the next start, epoch s."""
@@ -161,6 +178,7 @@ class Metrics:
                 buckets.bounds,
                 tuple(buckets.counts.tolist()),
                 buckets.total,
+                dict(buckets.exemplars),
             )
             for key, buckets in self._buckets.items()
         ]

@@ -66,6 +66,16 @@ def archive(
     return gzip.compress(cpio(entries), compresslevel=1, mtime=0)
 
 
+def overlay(files: Mapping[str, bytes]) -> bytes:
+    """Returns executable files as an archive that, behind another one, replaces and adds files.
+
+    Source: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel.
+    """
+    return gzip.compress(
+        cpio(_Entry(name, _FILE, data) for name, data in files.items()), compresslevel=1, mtime=0
+    )
+
+
 def cpio(entries: Iterable[_Entry]) -> bytes:
     """An archive in the `newc` format that the kernel unpacks (initramfs buffer format)."""
     out = bytearray()

@@ -69,28 +69,8 @@ class Qemu(Guest):
     ) -> list[str]:
         """See `Guest.command`."""
         folder = plan.directory
-        kvm = extra["accelerator"] == "kvm"
-        processor = ["-accel", "kvm", "-cpu", "host"]
-        if not kvm:
-            translate = f"tcg,thread=multi,tb-size={_TRANSLATED_MIB}"
-            processor = ["-accel", translate, "-cpu", "max"]
-        networks: list[str] = []
-        for number, tap in enumerate(taps):
-            networks += [
-                *("-netdev", f"tap,id=n{number},ifname={tap.device},script=no,downscript=no"),
-                "-device",
-                f"virtio-net-pci,netdev=n{number},mac={tap.mac},romfile=,{_NO_OFFLOADS}",
-            ]
         return [
-            str(sbin("qemu-system-x86_64")),
-            *("-name", plan.name, "-machine", "q35", *processor),
-            *("-smp", str(plan.spec.vcpus), "-m", str(memory_bytes >> 20)),
-            *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-            *(
-                "-sandbox",
-                "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
-            ),
-            *("-rtc", "base=utc,clock=host"),
+            *machine_words(plan, memory_bytes, extra["accelerator"]),
             # The console is a socket (the power button) whose output is kept in the log too.
             "-chardev",
             f"socket,id=console,path={run_folder(plan)}/console.sock,server=on,wait=off,"
@@ -105,7 +85,7 @@ class Qemu(Guest):
             *("-drive", f"if=none,id=given,file={folder}/given.tar,format=raw,readonly=on"),
             *("-device", "virtio-blk-pci,drive=given"),
             *("-device", "virtio-rng-pci"),
-            *networks,
+            *network_words(taps),
         ]
 
     @contextlib.asynccontextmanager
@@ -122,6 +102,37 @@ class Qemu(Guest):
 
 
 PLATFORM = Qemu()
+
+
+def machine_words(plan: HostPlan, memory_bytes: int, accelerator: str) -> list[str]:
+    """Returns the program and the options of a virtual machine without devices."""
+    processor = ["-accel", "kvm", "-cpu", "host"]
+    if accelerator != "kvm":
+        translate = f"tcg,thread=multi,tb-size={_TRANSLATED_MIB}"
+        processor = ["-accel", translate, "-cpu", "max"]
+    return [
+        str(sbin("qemu-system-x86_64")),
+        *("-name", plan.name, "-machine", "q35", *processor),
+        *("-smp", str(plan.spec.vcpus), "-m", str(memory_bytes >> 20)),
+        *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *(
+            "-sandbox",
+            "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+        ),
+        *("-rtc", "base=utc,clock=host"),
+    ]
+
+
+def network_words(taps: tuple[Tap, ...]) -> list[str]:
+    """Returns the options of a virtual machine's network cards."""
+    networks: list[str] = []
+    for number, tap in enumerate(taps):
+        networks += [
+            *("-netdev", f"tap,id=n{number},ifname={tap.device},script=no,downscript=no"),
+            "-device",
+            f"virtio-net-pci,netdev=n{number},mac={tap.mac},romfile=,{_NO_OFFLOADS}",
+        ]
+    return networks
 
 
 _KVM = Path("/dev/kvm")

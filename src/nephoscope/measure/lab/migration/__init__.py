@@ -1,0 +1,1 @@
+"""Live migration of a QEMU guest between two hosts of a lab."""
