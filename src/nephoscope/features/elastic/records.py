@@ -42,7 +42,8 @@ class ElasticTrial:
 
     supply, demand: seconds since the begin, and number from then on. due, slow, failed: requests;
     slow are those that had a valid response later than the objective's limit. violated_s: time of
-    the intervals whose percentile is beyond the limit, or of which no request succeeded.
+    the intervals whose percentile is beyond the limit, or in which no request succeeded although
+    some failed or waited for longer than the limit.
     billed_s: instance-seconds as billed, minimum_billed_s: those of a clairvoyant autoscaler.
     """
 
@@ -69,10 +70,11 @@ class ElasticTrial:
 class AutoscalerSummary:
     """An autoscaler over the rounds.
 
-    measures: SPEC RG's, by name. out_segments, in_segments: median times of scaling out and in, by
-    segment, and from the demand to the rotation (total). violated_requests: share of the requests
-    that were slow or failed. cost: billed over the clairvoyant minimum. problems: what forbids a
-    judgement; then the other figures describe the experiment and not the autoscaler.
+    measures: SPEC RG's, by name. out_segments, in_segments: times of scaling out and in, by
+    segment, and from the demand to the rotation (total): means over the rounds of the median of
+    each. violated_requests: share of the requests that were slow or failed. cost: billed over the
+    clairvoyant minimum. problems: what forbids a judgement; then the other figures describe the
+    experiment and not the autoscaler.
     """
 
     autoscaler: str
@@ -102,7 +104,7 @@ class AutoscalerComparison:
 
 @dataclass(frozen=True, slots=True)
 class Elasticity:
-    """What a run's experiments on elasticity show."""
+    """What a run's experiments on elasticity show. unmeasured: those without a valid trial."""
 
     client: str
     objective: str
@@ -110,3 +112,4 @@ class Elasticity:
     autoscalers: tuple[AutoscalerSummary, ...]
     comparisons: tuple[AutoscalerComparison, ...]
     trials: tuple[ElasticTrial, ...]
+    unmeasured: tuple[str, ...] = ()

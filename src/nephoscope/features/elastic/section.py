@@ -65,7 +65,15 @@ def build(result: RunResult) -> Section | None:
 def answer(result: RunResult) -> list[str]:
     """Returns a sentence for each autoscaler: its reaction, its violations and its cost."""
     elastic = result.part(Elasticity)
-    return [] if elastic is None else [_sentence(each) for each in elastic.autoscalers]
+    if elastic is None:
+        return []
+    return [
+        *(_sentence(each) for each in elastic.autoscalers),
+        *(
+            f"{wording.clean(name)} is not judged: none of its trials is valid."
+            for name in elastic.unmeasured
+        ),
+    ]
 
 
 def _sentence(summary: AutoscalerSummary) -> str:
@@ -86,7 +94,7 @@ def _sentence(summary: AutoscalerSummary) -> str:
     cost = wording.estimate_text(wording.plain(summary.cost))
     return (
         f"{name} {scales}{wording.estimate_text(summary.violated_requests)} of the requests miss "
-        f"the objective, at {cost} times the minimum cost.{swings}"
+        f"the objective, at {cost} times the cost of a clairvoyant autoscaler.{swings}"
     )
 
 
@@ -165,11 +173,16 @@ def _level(pairs: Sequence[tuple[float, float]], at_s: float) -> float:
     return next((level for begin_s, level in reversed(pairs) if begin_s < at_s), pairs[0][1])
 
 
+def _name(summary: AutoscalerSummary) -> str:
+    """The autoscaler as the tables name it: figures of one that is not judged are no judgement."""
+    return f"{summary.autoscaler} (not judged)" if summary.problems else summary.autoscaler
+
+
 def service_table(elastic: Elasticity) -> Table:
     """Returns violations of the objective and cost of each autoscaler."""
     return table(
         elastic.autoscalers,
-        text("autoscaler", lambda row: row.autoscaler),
+        text("autoscaler", _name),
         number("rounds", lambda row: row.rounds),
         *interval("requests beyond", lambda row: row.violated_requests),
         *interval("time beyond", lambda row: row.violated_time),
@@ -184,7 +197,7 @@ def service_table(elastic: Elasticity) -> Table:
 def measures_table(elastic: Elasticity) -> Table:
     """Returns the measures of SPEC RG."""
     rows: list[tuple[str, str, Estimate]] = [
-        (summary.autoscaler, title, summary.measures[name])
+        (_name(summary), title, summary.measures[name])
         for summary in elastic.autoscalers
         for name, title in _MEASURES.items()
     ]
@@ -194,9 +207,9 @@ def measures_table(elastic: Elasticity) -> Table:
         text("measure", lambda row: row[1]),
         *interval("value", lambda row: row[2]),
         number("n", lambda row: row[2].n),
-        caption="Measures of SPEC RG, of which smaller is better: missing and surplus instances "
-        "relative to the demand, shares of time, changes that the demand does not have. Means of "
-        "the rounds.",
+        caption="Measures of SPEC RG, of which smaller is better (of jitter, closer to 0): missing "
+        "and surplus instances relative to the demand, shares of time, changes that the demand does "
+        "not have. Means of the rounds.",
     )
 
 
@@ -206,10 +219,10 @@ def segments_table(elastic: Elasticity) -> Table | None:
     for summary in elastic.autoscalers:
         if summary.decision_interval is not None:
             name = "between decisions"
-            rows.append((summary.autoscaler, "", name, summary.decision_interval))
+            rows.append((_name(summary), "", name, summary.decision_interval))
         for direction, segments in (("out", summary.out_segments), ("in", summary.in_segments)):
             rows += [
-                (summary.autoscaler, direction, _SEGMENTS[name], estimate)
+                (_name(summary), direction, _SEGMENTS[name], estimate)
                 for name, estimate in segments.items()
             ]
     if not rows:
@@ -221,8 +234,9 @@ def segments_table(elastic: Elasticity) -> Table | None:
         text("segment", lambda row: row[2]),
         *interval("time", lambda row: row[3]),
         number("n", lambda row: row[3].n),
-        caption="Medians over all changes. Metric lag: from the change of the demand to the value "
-        "at which the rule wants another number; it contains the interval of the metric.",
+        caption="Means over the rounds of the median of each. Metric lag: from the change of the "
+        "demand to the value at which the rule wants another number; it contains the interval of "
+        "the metric.",
     )
 
 

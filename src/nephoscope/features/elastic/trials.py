@@ -17,6 +17,8 @@ from nephoscope.stats import elasticity
 from nephoscope.stats.elasticity import StepFunction
 
 KINDS = frozenset({instruments.AUTOSCALER_REFERENCE, instruments.AUTOSCALER_OBSERVED})
+_ENDS = frozenset({"removed", "died", "failed"})
+"""Steps with which a machine is no longer paid."""
 _PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
 
 
@@ -46,7 +48,6 @@ def elastic_trial(trial: BalancedTrial, scaler: BackgroundSamples) -> ElasticTri
         return None
     demand = demand_of(rates, part_s, float(scaler.params["capacity_per_s"]))
     objective = LatencyObjective.of(str(scaler.params["objective"]))
-    billed = clock.counts("billed") or supply
     unit_s = float(scaler.params["billing_ns"]) / 1e9
     changes = scaling_times(clock, supply, demand, duration_s)
     timeline = tuple(_timeline(trial, objective, rates, part_s))
@@ -69,12 +70,31 @@ def elastic_trial(trial: BalancedTrial, scaler: BackgroundSamples) -> ElasticTri
         slow=slow,
         failed=failed,
         violated_s=length_s * sum(interval.is_violated for interval in timeline),
-        billed_s=elasticity.billed_s(elasticity.lives(billed, 0.0, duration_s), unit_s),
+        billed_s=elasticity.billed_s(_lives(clock, supply, duration_s), unit_s),
         minimum_billed_s=elasticity.clairvoyant_billed_s(demand, 0.0, duration_s, unit_s),
         decision_intervals_s=tuple(after - before for before, after in pairwise(every)),
         decisions=tuple(_decisions(clock, duration_s)),
         timeline=timeline,
     )
+
+
+def _lives(clock: TrialClock, supply: StepFunction, end_s: float) -> elasticity.Lives:
+    """Returns the paid time of each machine within the trial; of an autoscaler that logs no steps,
+    that of instances of which the youngest are removed first."""
+    steps = clock.series("steps_count")
+    if not steps:
+        return elasticity.lives(supply, 0.0, end_s)
+    begun: dict[str, float] = {}
+    ended: list[tuple[float, float]] = []
+    for at_s, sample in steps:
+        machine, name = str(sample.factors["machine"]), sample.factors["step"]
+        if name == "created":
+            begun[machine] = at_s
+        elif name in _ENDS and machine in begun:
+            ended.append((begun.pop(machine), at_s))
+    every = [*ended, *((begin_s, end_s) for begin_s in begun.values())]
+    within = [(max(0.0, begin_s), min(last_s, end_s)) for begin_s, last_s in every]
+    return [(begin_s, last_s) for begin_s, last_s in within if begin_s < last_s]
 
 
 def _reaction_s(changes: Iterable[elasticity.ScalingTimes]) -> float:
@@ -112,7 +132,7 @@ def _violations(trial: BalancedTrial, objective: LatencyObjective) -> tuple[int,
 def _timeline(
     trial: BalancedTrial, objective: LatencyObjective, rates: Sequence[float], part_s: float
 ) -> Iterable[LoadInterval]:
-    length_s = float(trial.params["interval_ns"]) / 1e9
+    length_s, limit_s = float(trial.params["interval_ns"]) / 1e9, objective.limit_ns / 1e9
     latency = _PERCENTILES[objective.share_ratio]
     values: dict[int, dict[str, float]] = {}
     for samples in trial.samples:
@@ -120,12 +140,15 @@ def _timeline(
             if sample.metric.startswith("interval_"):
                 place = round(sample.at_ns / 1e9 / length_s) - 1  # reported when it is over
                 values.setdefault(place, {})[sample.metric] = sample.value
+    silent_since_s = 0.0
     for place, own in sorted(values.items()):
-        middle_s = (place + 0.5) * length_s
-        offered = rates[min(int(middle_s / part_s), len(rates) - 1)]
+        begin_s, at_s = place * length_s, (place + 1) * length_s
+        offered = rates[min(int((begin_s + length_s / 2) / part_s), len(rates) - 1)]
         served, errors = own.get("interval_requests_per_s", 0.0), own["interval_errors_count"]
         latency_s = own[latency] / 1e9 if latency in own and served else None
-        is_slow = latency_s is not None and latency_s > objective.limit_ns / 1e9
-        is_violated = is_slow or (not served and errors > 0)
-        at_s = (place + 1) * length_s
+        is_slow = latency_s is not None and latency_s > limit_s
+        # Without a response the objective is missed once a request has waited for its limit.
+        silent_since_s = at_s if served else silent_since_s
+        is_silent = at_s - silent_since_s > limit_s + 1 / offered
+        is_violated = is_slow or (not served and (errors > 0 or is_silent))
         yield LoadInterval(at_s, offered, served, latency_s, errors, is_violated)
