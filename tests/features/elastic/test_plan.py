@@ -48,11 +48,17 @@ def test_a_trace_keeps_its_times_or_is_stretched(tmp_path: Path) -> None:
     assert profile_of_file(file, None).rates_per_s == (10, 50, 5)
     assert profile_of_file(file, None).duration_s == 30
     assert profile_of_file(file, 60).part_s == 20
+    # A peak of one second in a day is in the mean of its part: 86,400 s in 4,000 parts.
+    file.write_text("time_s,rate_per_s\n0,10\n43200,2170\n43201,10\n86398,10\n86399,10\n")
+    day = profile_of_file(file, None)
+    assert (len(day.rates_per_s), max(day.rates_per_s)) == (4000, 110)
     for text, sentence in (
         ("time_s,rate_per_s\n0,10\n", "needs two"),
         ("time_s,rate_per_s\n0,10\n0,5\n", "do not ascend"),
         ("time_s,rate_per_s\n0,10\n5,nan\n", "is not a number"),
         ("time,rate\n0,10\n5,1\n", "time"),
+        ("time_s,rate_per_s\n0,10\n1,5\n", "lasts 2.00 s; a trial takes 5 s to 24 h"),
+        ("time_s,rate_per_s\n0,10\n1e6,5\n", "to 24 h"),
     ):
         file.write_text(text)
         with pytest.raises(UsageError, match=sentence):
@@ -110,6 +116,7 @@ def test_an_observed_service_needs_no_lab() -> None:
 def test_requests_that_make_no_sense_are_refused() -> None:
     for request, sentence in (
         (replace(REQUEST, rule_texts=("cpu=0.6",)), "CPU time"),
+        (replace(REQUEST, profile=profile_of("day", 1, 9, 86_400)), "120,960 values and decis"),
         (replace(REQUEST, limits=RuleLimits(minimum=4, maximum=3)), "make no sense"),
         (
             replace(REQUEST, objective=LatencyObjective.of("p95 < 1s"), objective_text="p95 < 1s"),

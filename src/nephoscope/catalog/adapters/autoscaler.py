@@ -230,7 +230,9 @@ ADAPTERS = (
                 min=0.0,
                 max=10.0,
             ),
-            whole("seed", 1, 0, 2**31, "Seed of boot and warm-up times."),
+            whole(
+                "seed", 0, 0, 2**63 - 1, "Seed of boot and warm-up times; 0 takes that of the run."
+            ),
             whole("initial", 1, 0, 1000, "Machines in rotation at the start."),
             period("timeout_ns", "10s", "1ms", "1h", "Time in which a machine has to respond."),
             ParamSpec(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -278,13 +278,26 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
 
 
 def _check(args: _ElasticArguments) -> None:
+    """Refuses options that the others leave without effect."""
     if bool(args.url) != bool(args.observe):
         raise UsageError(
             "--url and --observe belong together.",
             "Name the service, and a command that prints its number of instances.",
         )
-    if args.url and args.lab.rules:
-        raise UsageError("--rule is of the lab's autoscaler.", "Omit --url, or omit --rule.")
+    of_lab = options.stated(field.name for field in fields(_LabOptions))
+    if args.url and of_lab:
+        flag = of_lab[0]
+        raise UsageError(f"{flag} is of the lab's autoscaler.", f"Omit --url, or omit {flag}.")
+    of_url = options.stated(("observe_interval_ns", "target", "authorised_hosts"))
+    if not args.url and of_url:
+        raise UsageError(f"{of_url[0]} is of --url.", f"Add --url, or omit {of_url[0]}.")
+    of_profile = options.stated(("profile", "low", "high"))
+    if args.load.trace is not None and of_profile:
+        raise UsageError(
+            f"--trace states the rates, and so does {of_profile[0]}.", f"Omit {of_profile[0]}."
+        )
+    if args.load.capacity is not None and args.budget is not None:
+        raise UsageError("With --capacity nothing is searched within --budget.", "Omit one.")
     if args.url and args.load.capacity is None:
         raise UsageError(
             "The demand needs the capacity of one instance.",

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope import catalog
@@ -28,6 +28,8 @@ NETWORK, PORT, CONTROL_PORT = "10.86.0.0/24", 8080, 8081
 _LB_HOST, _FIRST_MACHINE, _CLIENT = 2, 10, 200
 MAX_MACHINES = 32
 _SPARE_S = 60.0
+_LOG_LINES = 8000
+"""Values, and decisions of twice their length, that the log of an autoscaler holds in 1 MiB."""
 _INTERVALS = 600
 """Intervals of the load's series, at most about so many: one of 100 ms at least."""
 
@@ -116,7 +118,8 @@ def plan_capacity(
     values = _common(request)
     values |= {"name": "elastic-capacity", "question": "How much does one instance serve?"}
     values["repeat"] = {"min": trials, "max": trials}
-    values |= _lab(request, ["schedule=0s:1"])
+    one = replace(request, limits=replace(request.limits, minimum=1, maximum=1))
+    values |= _lab(one, ["schedule=0s:1"])
     params = {"duration_ns": round(trial_s * 1e9), "warmup_ns": "200ms"}
     entry = _load(request, _lab_url(request), {**params, "arrivals": "closed"})
     if rates_per_s is not None:
@@ -229,6 +232,7 @@ def _lab(request: ElasticRequest, rule_texts: Sequence[str]) -> dict[str, Any]:
             f"Limits of {request.limits.minimum} to {count} instances make no sense in a lab.",
             f"Use a maximum from the minimum to {MAX_MACHINES}.",
         )
+    _check_log(request)
     machines = [f"m{number}" for number in range(1, count + 1)]
     addresses = {
         **{name: _address(_FIRST_MACHINE + number) for number, name in enumerate(machines)},
@@ -268,6 +272,18 @@ def _lab(request: ElasticRequest, rule_texts: Sequence[str]) -> dict[str, Any]:
             }
         },
     }
+
+
+def _check_log(request: ElasticRequest) -> None:
+    """Refuses a trial whose log would be cut off, after it was measured."""
+    times = request.times
+    lines = 1e9 * request.profile.duration_s / times.metric_interval_ns
+    lines += 2e9 * request.profile.duration_s / times.decision_interval_ns
+    if lines > _LOG_LINES:
+        raise UsageError(
+            f"The autoscaler would log {lines:,.0f} values and decisions, and {_LOG_LINES:,} fit.",
+            "Use a longer --metric-interval or --decision-interval, or a shorter --duration.",
+        )
 
 
 def _name(values: dict[str, Any]) -> None:

@@ -208,8 +208,8 @@ def measures_table(elastic: Elasticity) -> Table:
         *interval("value", lambda row: row[2]),
         number("n", lambda row: row[2].n),
         caption="Measures of SPEC RG, of which smaller is better (of jitter, closer to 0): missing "
-        "and surplus instances relative to the demand, shares of time, changes that the demand does "
-        "not have. Means of the rounds.",
+        "and surplus instances relative to the demand, shares of time, changes that the demand "
+        "does not have. Means of the rounds.",
     )
 
 

@@ -60,11 +60,13 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """End of a search: a relative half-width, or a time."""
+    """End of a search: a relative half-width, or a time. spread: highest over lowest rate of the
+    range that is searched; the closed loop has the highest but for a fifth."""
 
     precision_ratio: float
     budget_s: float
     confidence: float
+    spread: float = _SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,9 @@ def search(
     costs: as measured before the search. Raises the failure of the third stage in a row without an
     outcome, or where none has one.
     """
-    lowest = max(closed_loop_per_s / _SPREAD, _LEAST_REQUESTS / longest_trial_s(limits.budget_s))
+    lowest = max(
+        closed_loop_per_s / limits.spread, _LEAST_REQUESTS / longest_trial_s(limits.budget_s)
+    )
     among = RateRange(min(lowest, closed_loop_per_s / 2), closed_loop_per_s * _ABOVE)
     outcomes: list[TrialOutcome] = []
     stages: list[SearchStage] = []
