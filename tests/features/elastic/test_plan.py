@@ -72,10 +72,21 @@ def test_rules_are_read_from_texts() -> None:
     step = rule_of("queue=1..4", limits)
     assert (step["policy"], step["down_at"], step["up_at"]) == ("step", 1, 4)
     assert rule_of("predictive=40", limits)["horizon_s"] == 7
-    assert rule_of("schedule=0s:1;1min:3", limits)["schedule"] == [(0.0, 1), (60.0, 3)]
+    assert rule_of("schedule=0s:1;1min:3", limits)["schedule"] == ((0.0, 1), (60.0, 3))
+    control = rule_of("control:target=50ms,gain=0.2,stabilisation_in=30s", limits)
+    assert (control["metric"], control["gain"], control["stabilisation_in_s"]) == (
+        "response-time", 0.2, 30.0,
+    )  # fmt: skip
+    assert rule_of("step:metric=cpu,steps=0.3:-1;0.9:2", limits)["steps"] == ((0.3, -1), (0.9, 2))
+    own = rule_of("rate=40,cooldown_in=20s,maximum=2", RuleLimits(maximum=3, cooldown_in_s=5))
+    assert (own["cooldown_in_s"], own["maximum"]) == (20.0, 2)
+    assert rule_of("fixed", limits) == {
+        "metric": "cpu", "policy": "fixed", "minimum": 1, "maximum": 3,
+    }  # fmt: skip
     for text in (
         *("cpu", "cpu=", "cpu=60", "disk=3", "queue=4..1", "queue=-1", "rate=nan"),
         *("schedule=1", "schedule=5s:1;2s:2", "schedule=0s:x"),
+        *("rate=30|40", "rate=40,maximum=9", "control", "cpu=0.5,gain=3"),
     ):
         with pytest.raises(UsageError):
             rule_of(text, limits)
@@ -117,7 +128,7 @@ def test_requests_that_make_no_sense_are_refused() -> None:
     for request, sentence in (
         (replace(REQUEST, rule_texts=("cpu=0.6",)), "CPU time"),
         (replace(REQUEST, profile=profile_of("day", 1, 9, 86_400)), "120,960 values and decis"),
-        (replace(REQUEST, limits=RuleLimits(minimum=4, maximum=3)), "make no sense"),
+        (replace(REQUEST, limits=RuleLimits(minimum=4, maximum=3)), "is above maximum 3"),
         (
             replace(REQUEST, objective=LatencyObjective.of("p95 < 1s"), objective_text="p95 < 1s"),
             "interval by interval",

@@ -67,8 +67,9 @@ class _LabOptions:
     rules: tuple[str, ...] = repeated(
         "--rule",
         "RULE",
-        "Rule of the lab's autoscaler, e.g. rate=40, queue=2, response-time=50ms, cpu=0.6, "
-        "queue=1..4, predictive=40 or 'schedule=0s:1;60s:3' [default: rate=40].",
+        "Rule of the lab's autoscaler, as of `simulate elastic`, e.g. rate=40, cpu=0.6, "
+        "response-time=50ms,cooldown_in=30s, queue=1..4, predictive=40, 'schedule=0s:1;60s:3' or "
+        "control:target=50ms [default: rate=40].",
     )
     minimum: int = option("--min", Count(1, 32), "Minimum number of instances.", default=1)
     maximum: int = option("--max", Count(1, 32), "Maximum number of instances.", default=5)
