@@ -81,7 +81,7 @@ def test_rules_are_read_from_texts() -> None:
     own = rule_of("rate=40,cooldown_in=20s,maximum=2", RuleLimits(maximum=3, cooldown_in_s=5))
     assert (own["cooldown_in_s"], own["maximum"]) == (20.0, 2)
     assert rule_of("fixed", limits) == {
-        "metric": "cpu", "policy": "fixed", "minimum": 1, "maximum": 3,
+        "metric": "rate", "policy": "fixed", "minimum": 1, "maximum": 3,
     }  # fmt: skip
     for text in (
         *("cpu", "cpu=", "cpu=60", "disk=3", "queue=4..1", "queue=-1", "rate=nan"),

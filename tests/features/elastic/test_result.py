@@ -210,6 +210,12 @@ def test_an_experiment_that_judges_nothing_states_no_elasticity() -> None:
     assert page is not None
     (chart,) = (block for block in page.blocks if isinstance(block, Chart))
     assert [trace["name"] for trace in chart.figure["data"]] == ["demand", "supply", "latency"]
+    silent = elastic_trial(made.trial(own := made.scaler(made.reacting()), silent_from_s=20), own)
+    assert silent is not None
+    drawn = section._chart(silent, _elasticity()).figure
+    # Times without a response are gaps of the line, and instances are counted in whole numbers.
+    assert [y is None for y in drawn["data"][2]["y"]] == [False] * 20 + [True] * 10
+    assert drawn["layout"]["yaxis"]["ticktext"] == ["0", "1", "2"]
     bad = section.answer(Result(_elasticity(("The service died.",))))  # type: ignore[arg-type]
     assert bad == ["rate-40 is not judged: The service died."]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
@@ -83,16 +84,24 @@ def _judged(
         good = [each for each in own if not disturbed[each.round]]
         sentences = [sentence for each in own for sentence in disturbed[each.round]]
         rounds = good or own
-        problems = [] if good else sentences
-        notes = []
+        problems, notes = [], []
         if good and sentences:
             left_out = f"{len(own) - len(good)} of {plural(len(own), 'round')}"
             notes.append(f"{left_out} left out: {sentences[0]}")
         for each in rounds:
             problems += problems_of(each)
             notes += notes_of(each, sources[name, each.round][1])
-        judged[name] = (rounds, problems, notes)
+        problems += [] if good else sentences
+        judged[name] = (rounds, _distinct(problems), _distinct(notes))
     return judged
+
+
+def _distinct(sentences: Sequence[str]) -> list[str]:
+    """Returns the sentences without those that differ from an earlier one in figures alone."""
+    first: dict[str, str] = {}
+    for sentence in sentences:
+        first.setdefault(re.sub(r"[0-9.,]+( (ms|s|µs|min)\b)?", "", sentence), sentence)
+    return list(first.values())
 
 
 def _summary(
@@ -117,8 +126,8 @@ def _summary(
         violated_time=_mean(times, "ratio", confidence),
         cost=_mean(costs, "ratio", confidence),
         oscillating_rounds=sum(bool(trial.oscillations) for trial in trials),
-        problems=tuple(dict.fromkeys(problems)),
-        notes=tuple(dict.fromkeys(notes)),
+        problems=tuple(problems),
+        notes=tuple(notes),
     )
 
 

@@ -38,7 +38,7 @@ def rule_of(text: str, limits: RuleLimits) -> dict[str, Any]:
             f"{limits.maximum}.",
             f"Use --max {rule.maximum}.",
         )
-    if rule.policy in (rules.PREDICTIVE, rules.SCHEDULE):
+    if rule.policy in (rules.PREDICTIVE, rules.SCHEDULE, rules.FIXED):
         rule = dataclasses.replace(rule, metric=rules.RATE)
     values = dataclasses.asdict(rule)
     plain = dataclasses.asdict(ScalingRule())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from nephoscope.features.elastic.records import (
     AutoscalerSummary,
     Elasticity,
     ElasticTrial,
+    LoadInterval,
 )
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
@@ -19,6 +21,8 @@ from nephoscope.report.columns import count, interval, number, ratio, table, tex
 
 MAX_CHARTS = 6
 """Trials that are drawn, the first of each autoscaler."""
+_TICKS = 6
+"""Ticks of the number of instances, at most about so many."""
 _MEASURES = {
     "under_ratio": "under-provisioned (θU)",
     "over_ratio": "over-provisioned (θO)",
@@ -129,9 +133,11 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
         figures.Axis("instances", "count", from_zero=True),
         markers=False,
     )
-    known = [point for point in trial.timeline if point.latency_s is not None]
-    if known:
-        _draw_latency(figure, [(p.at_s, (p.latency_s or 0.0) * 1e9) for p in known])
+    most = math.ceil(max(level for _, level in (*trial.supply, *trial.demand)))
+    whole = range(0, most + 1, math.ceil(max(1, most) / _TICKS))
+    figure["layout"]["yaxis"] |= {"tickvals": [*whole], "ticktext": [*map(str, whole)]}
+    if any(point.latency_s is not None for point in trial.timeline):
+        _draw_latency(figure, trial.timeline)
     data = table(
         trial.timeline,
         text("time", lambda point: f"{point.at_s:.1f} s"),
@@ -152,20 +158,26 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
     return Chart(f"elastic-{wording.slug(name)}", title, figure, data, caption, brief=None)
 
 
-def _draw_latency(figure: dict[str, Any], points: Sequence[tuple[float, float]]) -> None:
+def _draw_latency(figure: dict[str, Any], timeline: Sequence[LoadInterval]) -> None:
+    """Draws a line with gaps where nothing was answered."""
     colour, _, _ = palette.style(2)
-    hover = [f"latency, {at_s:.1f} s: {units.format_value(ns, 'ns')}" for at_s, ns in points]
+    times_ns = [None if p.latency_s is None else p.latency_s * 1e9 for p in timeline]
+    hover = [
+        f"latency, {point.at_s:.1f} s: "
+        + ("no response" if ns is None else units.format_value(ns, "ns"))
+        for point, ns in zip(timeline, times_ns, strict=True)
+    ]
     drawn = figures.trace(
         "latency",
-        [at_s * 1e9 for at_s, _ in points],
-        [ns for _, ns in points],
+        [point.at_s * 1e9 for point in timeline],
+        times_ns,
         hover,
         mode="lines",
         line={"color": colour, "width": 1},
         yaxis="y2",
     )
     figure["data"].append(drawn)
-    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), [ns for _, ns in points])
+    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), [ns for ns in times_ns if ns])
     figure["layout"]["yaxis2"] = axis | {"overlaying": "y", "side": "right", "showgrid": False}
 
 
