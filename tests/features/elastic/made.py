@@ -34,8 +34,8 @@ def visible(at_s: float, wanted: int) -> Sample:
     return Sample("visible_wanted_count", float(wanted), at_ns=round(at_s * S))
 
 
-def scaler(samples: list[Sample], name: str = "rate-40") -> BackgroundSamples:
-    params = {"objective": "p99 < 200ms", "capacity_per_s": 50.0, "billing_ns": 10 * S}
+def scaler(samples: list[Sample], name: str = "rate-40", **more: object) -> BackgroundSamples:
+    params = {"objective": "p99 < 200ms", "capacity_per_s": 50.0, "billing_ns": 10 * S, **more}
     made = counter(name, "autoscaler.reference", samples, **params)
     return replace(made, samples=list(made.samples))
 

@@ -105,6 +105,21 @@ def test_each_machine_is_billed_by_its_own_life() -> None:
     assert shown(samples).billed_s == 20 + 20 + 20
 
 
+def test_an_attack_costs_what_the_load_without_it_does_not_need() -> None:
+    """Of 90/s from 15 s on, 50/s are the attack."""
+    own = made.scaler(made.reacting(), attack_per_s=50.0, rule='{"maximum": 4}')
+    seen = elastic_trial(made.trial(own, rates=(40, 40, 40, 90, 90, 90)), own)
+    assert seen is not None
+    # Without the attack one instance serves 30 s; it scaled to 2, and its cap is 4.
+    assert (seen.minimum_billed_s, seen.billed_s, seen.bound_s) == (30, 50, 120)
+    assert seen.demand == ((0, 1), (15, 2))
+    summary = _summary([seen], (), (), 0.95)
+    assert summary.cost_bound == 4
+    elastic = Elasticity("client1", "p99 < 200ms", 50.0, (summary,), (), (seen,))
+    assert "50.0 /s of the second half are an attack" in section.service_table(elastic).caption
+    assert "(4 at its cap throughout)" in section._sentence(summary)
+
+
 def test_every_instance_answers_the_moment_at_which_the_demand_needed_it() -> None:
     """Steps of one instance each follow a demand of 3 from 10 s on; the swing after it does not."""
     samples = [made.level(0, state, 1) for state in ("present", "in_rotation")]

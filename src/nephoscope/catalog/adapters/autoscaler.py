@@ -49,6 +49,15 @@ _REPORT = (
         max=1e7,
     ),
     period("billing_ns", "1s", "1ms", "24h", "Unit of time in which an instance is paid."),
+    ParamSpec(
+        "attack_per_s",
+        "float",
+        "per_s",
+        0.0,
+        "Part of the load in the second half of a trial that nobody needs.",
+        min=0.0,
+        max=1e7,
+    ),
 )
 """Parameters that no program uses: what the report of a run holds the autoscaler to."""
 

@@ -168,6 +168,11 @@ class _ElasticArguments:
         "Unit of time in which an instance is paid.",
         default="1s",
     )
+    attack: float | None = option(
+        "--attack",
+        RATE,
+        "Requests per second that nobody needs, in the second half: what they cost.",
+    )
     rounds: int = option("--rounds", Count(1, 1000), "Trials of each rule.", default=3)
     budget: float | None = option(
         "--budget",
@@ -273,6 +278,7 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
         connections=load.connections,
         poisson=load.poisson,
         billing_ns=round(args.billing_ns),
+        attack_per_s=round(args.attack or 0),
         rounds=args.rounds,
         seed=args.seed,
     )

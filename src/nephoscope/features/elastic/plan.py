@@ -67,7 +67,8 @@ class ElasticRequest:
 
     rule_texts: of the lab's autoscaler, one alternative each. url, observe: a service that another
     autoscaler scales, and the command that prints its number of instances; then `target` is the
-    generator. capacity_per_s: of one instance within the objective.
+    generator. capacity_per_s: of one instance within the objective. attack_per_s: requests that
+    nobody needs, in the second half of a trial.
     """
 
     profile: LoadProfile
@@ -86,6 +87,7 @@ class ElasticRequest:
     connections: int = 200
     poisson: bool = False
     billing_ns: int = 1_000_000_000
+    attack_per_s: int = 0
     rounds: int = 3
     params: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
@@ -148,9 +150,11 @@ def _common(request: ElasticRequest) -> dict[str, Any]:
 
 def _profile(request: ElasticRequest) -> dict[str, Any]:
     duration_ns = round(request.profile.duration_s * 1e9)
+    rates = request.profile.rates_per_s
+    attack = attack_of(len(rates), request.attack_per_s)
     return {
         "arrivals": "poisson" if request.poisson else "constant",
-        "step_rates_per_s": list(request.profile.rates_per_s),
+        "step_rates_per_s": [round(sum(pair)) for pair in zip(rates, attack, strict=True)],
         "duration_ns": duration_ns,
         "warmup_ns": 0,
         "interval_ns": max(100_000_000, duration_ns // _INTERVALS),
@@ -178,7 +182,13 @@ def _judged(request: ElasticRequest) -> dict[str, Any]:
         "objective": request.objective_text,
         "capacity_per_s": request.capacity_per_s,
         "billing_ns": request.billing_ns,
+        "attack_per_s": float(request.attack_per_s),
     }
+
+
+def attack_of(parts: int, attack_per_s: float) -> list[float]:
+    """Returns the requests per second of an attack in each part: it takes the second half."""
+    return [attack_per_s * (place >= parts / 2) for place in range(parts)]
 
 
 def _observed(request: ElasticRequest) -> dict[str, Any]:

@@ -44,7 +44,9 @@ class ElasticTrial:
     slow are those that had a valid response later than the objective's limit. violated_s: time of
     the intervals whose percentile is beyond the limit, or in which no request succeeded although
     some failed or waited for longer than the limit.
-    billed_s: instance-seconds as billed, minimum_billed_s: those of a clairvoyant autoscaler.
+    billed_s: instance-seconds as billed, minimum_billed_s: those of a clairvoyant autoscaler for
+    the load without the attack, bound_s: of the largest number throughout; None where it is
+    unknown. attack_per_s: requests that nobody needs, in the second half.
     """
 
     autoscaler: str
@@ -64,6 +66,8 @@ class ElasticTrial:
     decision_intervals_s: tuple[float, ...]
     decisions: tuple[DecisionPoint, ...]
     timeline: tuple[LoadInterval, ...]
+    bound_s: float | None = None
+    attack_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,8 @@ class AutoscalerSummary:
     measures: SPEC RG's, by name. out_segments, in_segments: times of scaling out and in, by
     segment, and from the demand to the rotation (total): means over the rounds of the median of
     each. violated_requests: share of the requests that were slow or failed. cost: billed over the
-    clairvoyant minimum. problems: what forbids a judgement; then the other figures describe the
+    clairvoyant minimum. cost_bound: what the largest number of instances lets it be, None where
+    that is unknown. problems: what forbids a judgement; then the other figures describe the
     experiment and not the autoscaler.
     """
 
@@ -89,6 +94,7 @@ class AutoscalerSummary:
     oscillating_rounds: int
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    cost_bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,16 @@ def _summary(
         oscillating_rounds=sum(bool(trial.oscillations) for trial in trials),
         problems=tuple(problems),
         notes=tuple(notes),
+        cost_bound=_cost_bound(trials),
     )
+
+
+def _cost_bound(trials: Sequence[ElasticTrial]) -> float | None:
+    """Returns the cost at the largest number of instances throughout, the same in every round."""
+    bounds = [
+        trial.bound_s / trial.minimum_billed_s for trial in trials if trial.bound_s is not None
+    ]
+    return bounds[0] if bounds else None
 
 
 def _mean(values: Sequence[float], unit: str, confidence: float) -> Estimate:

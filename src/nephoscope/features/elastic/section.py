@@ -96,9 +96,10 @@ def _sentence(summary: AutoscalerSummary) -> str:
         else ""
     )
     cost = wording.estimate_text(wording.plain(summary.cost))
+    bound = f" ({summary.cost_bound:.3g} at its cap throughout)" if summary.cost_bound else ""
     return (
         f"{name} {scales}{wording.estimate_text(summary.violated_requests)} of the requests miss "
-        f"the objective, at {cost} times the cost of a clairvoyant autoscaler.{swings}"
+        f"the objective, at {cost} times the cost of a clairvoyant autoscaler{bound}.{swings}"
     )
 
 
@@ -199,10 +200,23 @@ def service_table(elastic: Elasticity) -> Table:
         *interval("requests beyond", lambda row: row.violated_requests),
         *interval("time beyond", lambda row: row.violated_time),
         *interval("cost", lambda row: wording.plain(row.cost)),
+        number("at the cap", lambda row: row.cost_bound and f"{row.cost_bound:.3g}"),
         number("oscillates", lambda row: f"{row.oscillating_rounds} of {row.rounds}"),
         caption=f"Requests that failed or missed the limit of {wording.clean(elastic.objective)}, "
         "time in whose intervals its percentile did, and billed time over that of a clairvoyant "
-        "autoscaler that meets the demand at all times. Means of the rounds.",
+        "autoscaler that meets the demand at all times. At the cap: with the largest number of "
+        f"instances throughout.{_attack(elastic)} Means of the rounds.",
+    )
+
+
+def _attack(elastic: Elasticity) -> str:
+    """Returns what the cost means under an attack; empty without one."""
+    rate = elastic.trials[0].attack_per_s
+    if not rate:
+        return ""
+    return (
+        f" {units.format_value(rate, 'per_s')} of the second half are an attack that a clairvoyant "
+        "autoscaler does not serve: cost above 1 is what it makes the owner pay."
     )
 
 

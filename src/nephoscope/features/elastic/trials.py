@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from nephoscope.catalog import instruments
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
+from nephoscope.features.elastic.plan import attack_of
 from nephoscope.features.elastic.records import DecisionPoint, ElasticTrial, LoadInterval
 from nephoscope.features.elastic.scaling_times import scaling_times
 from nephoscope.features.elastic.trial_clock import TrialClock, changes_only
@@ -46,7 +48,11 @@ def elastic_trial(trial: BalancedTrial, scaler: BackgroundSamples) -> ElasticTri
     supply = clock.counts("in_rotation")
     if supply is None:
         return None
-    demand = demand_of(rates, part_s, float(scaler.params["capacity_per_s"]))
+    capacity_per_s = float(scaler.params["capacity_per_s"])
+    demand = demand_of(rates, part_s, capacity_per_s)
+    attack_per_s = float(scaler.params.get("attack_per_s", 0.0))
+    attack = attack_of(len(rates), attack_per_s)
+    needed = [rate - more for rate, more in zip(rates, attack, strict=True)]
     objective = LatencyObjective.of(str(scaler.params["objective"]))
     unit_s = float(scaler.params["billing_ns"]) / 1e9
     changes = scaling_times(clock, supply, demand, duration_s)
@@ -71,10 +77,14 @@ def elastic_trial(trial: BalancedTrial, scaler: BackgroundSamples) -> ElasticTri
         failed=failed,
         violated_s=length_s * sum(interval.is_violated for interval in timeline),
         billed_s=elasticity.billed_s(_lives(clock, supply, duration_s), unit_s),
-        minimum_billed_s=elasticity.clairvoyant_billed_s(demand, 0.0, duration_s, unit_s),
+        minimum_billed_s=elasticity.clairvoyant_billed_s(
+            demand_of(needed, part_s, capacity_per_s), 0.0, duration_s, unit_s
+        ),
         decision_intervals_s=tuple(after - before for before, after in pairwise(every)),
         decisions=tuple(_decisions(clock, duration_s)),
         timeline=timeline,
+        bound_s=_bound_s(scaler, duration_s, unit_s),
+        attack_per_s=attack_per_s,
     )
 
 
@@ -95,6 +105,17 @@ def _lives(clock: TrialClock, supply: StepFunction, end_s: float) -> elasticity.
     every = [*ended, *((begin_s, end_s) for begin_s in begun.values())]
     within = [(max(0.0, begin_s), min(last_s, end_s)) for begin_s, last_s in every]
     return [(begin_s, last_s) for begin_s, last_s in within if begin_s < last_s]
+
+
+def _bound_s(scaler: BackgroundSamples, duration_s: float, unit_s: float) -> float | None:
+    """Returns what the largest number of instances would be billed; None where none is known.
+
+    It bounds a bill by the second; with longer units, instances that come and go are billed more.
+    """
+    maximum = json.loads(str(scaler.params.get("rule", "{}"))).get("maximum")
+    if maximum is None:
+        return None
+    return elasticity.billed_s([(0.0, duration_s)] * int(maximum), unit_s)
 
 
 def _reaction_s(changes: Iterable[elasticity.ScalingTimes]) -> float:
