@@ -120,8 +120,8 @@ def plan_capacity(
     values = _common(request)
     values |= {"name": "elastic-capacity", "question": "How much does one instance serve?"}
     values["repeat"] = {"min": trials, "max": trials}
-    one = replace(request, limits=replace(request.limits, minimum=1, maximum=1))
-    values |= _lab(one, ["schedule=0s:1"])
+    single = replace(request, limits=replace(request.limits, minimum=1, maximum=1))
+    values |= _lab(single, ["schedule=0s:1"])
     params = {"duration_ns": round(trial_s * 1e9), "warmup_ns": "200ms"}
     entry = _load(request, _lab_url(request), {**params, "arrivals": "closed"})
     if rates_per_s is not None:

@@ -84,7 +84,8 @@ def _judged(
         good = [each for each in own if not disturbed[each.round]]
         sentences = [sentence for each in own for sentence in disturbed[each.round]]
         rounds = good or own
-        problems, notes = [], []
+        problems: list[str] = []
+        notes: list[str] = []
         if good and sentences:
             left_out = f"{len(own) - len(good)} of {plural(len(own), 'round')}"
             notes.append(f"{left_out} left out: {sentences[0]}")
