@@ -20,7 +20,7 @@ COMMANDS = re.findall(r"^[$#] nephoscope (elastic .*)$", TEXT.replace("\\\n", " 
 def test_every_command_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
-    assert len(COMMANDS) == 5
+    assert len(COMMANDS) == 6
     for command in COMMANDS:
         words = shlex.split(command)
         done = run_inside([*words, *(["--dry-run"] if "--dry-run" not in words else [])])
@@ -31,7 +31,8 @@ def test_every_command_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_the_tables_are_those_of_the_program() -> None:
     for kind in KINDS:
         assert f"| `{kind}` |" in TEXT
-    rules = re.findall(r"^\| `([a-z-]+=[^`]*)` \|", TEXT, re.M)
-    assert len(rules) == 7
+    rules = re.findall(r"^\| `((?:[a-z-]+=|control:|fixed)[^`]*)` \|", TEXT, re.M)
+    rules += re.findall(r"`((?:rate=35,|step:)[^`]*)`", TEXT)
+    assert len(rules) == 11
     for rule in rules:
         rule_of(rule, RuleLimits())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from tests.features.elastic import stored as elastic_runs
 from tests.features.network import made as paths
 from tests.results import isolated
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
@@ -149,6 +150,7 @@ KINDS: Mapping[str, Make] = {
     "isolation": lambda store: isolated.make(store, isolated.Truth(rounds=2)),
     "network": lambda store: make_run(store, paths.PLAN, paths.sampled, rounds=3),
     "balance": _balance,
+    "elastic": elastic_runs.make,
     "census": _census,
     **{f"imported {name}": partial(_imported, name) for name in IMPORTED},
     **{name: partial(_planned, NULL_PLAN, state=state) for name, state in STATES.items()},

@@ -16,6 +16,7 @@ from nephoscope.measure.plans import Plan
 from nephoscope.measure.plans.files.load import from_text
 from nephoscope.results.run_data import RunData
 from nephoscope.store import FINISHED, RunManifest, Store, StoredRun
+from nephoscope.store.trialfile import AuxiliarySamples
 
 Sampler = Callable[[Setting, int, str], Sequence[Sample]]
 """(setting, round, target) -> what the trial observed."""
@@ -33,6 +34,8 @@ def make_run(
     state: str = FINISHED,
     one_by_one: bool = False,
     counters: Mapping[str, Any] | None = None,
+    timeline: Mapping[str, tuple[int, int]] | None = None,
+    auxiliary: Callable[[int], Sequence[AuxiliarySamples]] = lambda number: (),
 ) -> StoredRun:
     """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
 
@@ -40,7 +43,7 @@ def make_run(
     does. A trial over its deadline has no samples.
 
     one_by_one: whether its trials are stored with their events, as while a run is measured, which
-    takes longer. counters: of each trial.
+    takes longer. counters, timeline: of each trial. auxiliary: samples of the loads of a round.
     """
     known = catalog.load()
     is_text = isinstance(plan_text, str)
@@ -67,8 +70,10 @@ def make_run(
                     failure_name=cause if cause == "deadline" else "",
                     started_at=float(len(trials)),
                     counters=counters or {},
+                    timeline=timeline or {},
                 )
-                trials.append((trial, samples, known.benchmark(setting.benchmark), ()))
+                spec = known.benchmark(setting.benchmark)
+                trials.append((trial, samples, spec, auxiliary(number)))
     if one_by_one:
         for trial_and_samples in trials:
             run.append(*trial_and_samples)

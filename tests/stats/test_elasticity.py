@@ -35,6 +35,23 @@ def test_measures_are_those_of_a_calculation_by_hand() -> None:
     assert coarse.instability_ratio == coarse.opposed_ratio == 0
 
 
+def test_a_level_is_passed_by_the_step_after_which_it_stays_so() -> None:
+    demand = StepFunction((0, 10, 20, 30, 40), (1, 3, 2, 4, 1))
+    cases = {
+        (1, 35, 1): 10, (2, 15, 1): 10, (2, 25, 1): None, (2, 35, 1): 30, (4, 35, 1): None,
+        (0, 35, 1): None, (3, 45, -1): 40, (4, 25, -1): None, (3, 25, -1): 20, (1, 45, -1): None,
+    }  # fmt: skip
+    for (level, at_s, sign), since_s in cases.items():
+        assert demand.beyond_since(level, at_s, sign) == since_s, (level, at_s, sign)
+
+
+def test_instances_that_come_a_moment_apart_are_one_adaptation() -> None:
+    demand = StepFunction((0, 10, 30), (1, 3, 1))
+    supply = StepFunction((0, 14, 14.3, 34, 35.5, 36), (1, 2, 3, 2, 1, 2))
+    # Out once; in at 34 and, more than a second later, at 35.5; out again at 36.
+    assert elasticity.measures(supply, demand, 0, 60).jitter_per_min == 4 - 2
+
+
 def test_opposite_changes_are_counted_and_a_perfect_supply_has_no_fault() -> None:
     falling = StepFunction((0, 10), (3, 1))
     rising = StepFunction((0, 10), (1, 3))
@@ -86,11 +103,11 @@ def test_an_oscillation_is_found_and_one_that_the_demand_explains_is_none() -> N
 
 
 def test_bills_round_each_life_up() -> None:
-    # Oldest first: two live from 0 to 40, the third from 15 to 40; two of 20 to 60.
+    # Youngest first: of five the one of 15 and the two of 20 leave at 40.
     got = elasticity.lives(SUPPLY, 0, 60)
-    assert sorted(got) == [(0, 40), (0, 40), (15, 40), (20, 60), (20, 60)]
+    assert sorted(got) == [(0, 60), (0, 60), (15, 40), (20, 40), (20, 40)]
     assert elasticity.billed_s(got) == SUPPLY.area(0, 60)
-    assert elasticity.billed_s(got, 60) == 5 * 60
+    assert elasticity.billed_s(got, 50) == 2 * 100 + 3 * 50
     assert elasticity.billed_s([(0, 60), (0, 61)], 60) == 60 + 120
 
 
@@ -148,6 +165,11 @@ def test_repetitions_have_intervals() -> None:
     # Student, 3 degrees of freedom: 3.1824 times s = 1.7078 over 2.
     assert times.low == pytest.approx(times.value - 3.18245 * 1.70783 / 2 / 60, rel=1e-4)
     assert (times.n, times.unit) == (4, "ratio")
+    # Jitter has a sign: its interval is not cut at 0.
+    rare = [elasticity.measures(SUPPLY, DEMAND, 0, end_s) for end_s in (60, 600, 61)]
+    jitter = elasticity.over_repetitions(rare)["jitter_per_min"]
+    assert jitter.low is not None
+    assert jitter.low < 0 < min(each.jitter_per_min for each in rare)
     assert got["under_provisioned"].unit == "count"
 
 

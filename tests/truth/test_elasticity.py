@@ -5,22 +5,30 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.attempts import attempt
 from tests.hardware import Feature
 from tests.hardware import needs as needs_of_machine
 from tests.tools import needs
+from trials import probe_path
 
 from nephoscope.core.model import RunResult
 from nephoscope.features.elastic.plan import ElasticRequest, MachineTimes, plan_elastic
 from nephoscope.features.elastic.profiles import LoadProfile, profile_of
-from nephoscope.features.elastic.records import Elasticity
+from nephoscope.features.elastic.records import AutoscalerSummary, Elasticity
 from nephoscope.features.elastic.rule_texts import RuleLimits
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.measure import runs
+from nephoscope.measure.targets.kinds import parse
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun
 
@@ -103,6 +111,82 @@ def test_areas_are_those_of_the_log_and_the_planned_rates(tmp_path: Path) -> Non
     assert trial.measures.under_provisioned == pytest.approx(missing / 30_000, abs=allowed)
     assert trial.measures.over_provisioned == pytest.approx(spare / 30_000, abs=allowed)
     assert missing > 0
+
+
+@contextmanager
+def service(seconds: float, mean_ns: int = MS) -> Iterator[str]:
+    """A service that dies after so many seconds; yields its URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    params = {
+        "address": "127.0.0.1",
+        "port": port,
+        "workers": 4,
+        "service_mean_ns": mean_ns,
+        "duration_ns": round(seconds * 1e9),
+    }
+    command = [probe_path(), "run", "http.serve", "--params", json.dumps(params)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield f"http://127.0.0.1:{port}/service"
+        finally:
+            process.kill()
+
+
+def following(folder: Path) -> str:
+    """A command that prints 1, and 4 from 5 to 9 s after its first call, as the demand does."""
+    began = folder / "began"
+    return (
+        f"test -e {began} || date +%s > {began}; t=$(( $(date +%s) - $(cat {began}) )); "
+        "test $t -ge 5 && test $t -le 9 && echo 4 || echo 1"
+    )
+
+
+def observed(url: str, command: str, store: Path, **more: Any) -> AutoscalerSummary:
+    request = replace(
+        REQUEST,
+        profile=profile_of("step", 20, 140, 12),
+        url=url,
+        observe=command,
+        observe_interval_ns=200 * MS,
+        target=parse("local"),
+        **more,
+    )
+    (summary,) = measured(request, store)[1].autoscalers
+    return summary
+
+
+def test_what_is_not_elastic_is_named(tmp_path: Path) -> None:
+    """A service that dies, and an autoscaler that never acts."""
+    with service(10) as url:
+        (problem, *_) = observed(url, following(tmp_path), tmp_path / "dies").problems
+    assert re.match(r"The service died: no request was answered after [0-9]+ s\.", problem), problem
+    with service(60) as url:
+        (problem, *_) = observed(url, "echo 2", tmp_path / "still").problems
+    assert problem == (
+        "The autoscaler never changed the number of instances, while the demand went from 1 to 4."
+    )
+
+
+def test_a_generator_without_free_connections_is_its_own_limit(tmp_path: Path) -> None:
+    """One connection, which a request takes for 20 ms: 50 of 140 requests per second."""
+    with service(60, 20 * MS) as url:
+        problems = observed(url, following(tmp_path), tmp_path / "one", connections=1).problems
+    assert any("generator was at its limit" in problem for problem in problems), problems
+
+
+def test_a_cap_that_is_reached_is_named(tmp_path: Path) -> None:
+    request = replace(
+        REQUEST,
+        profile=profile_of("step", 20, 140, 24),
+        limits=RuleLimits(maximum=2),
+        times=QUICK,
+    )
+    result, elastic = measured(request, tmp_path)
+    notes = [note for summary in elastic.autoscalers for note in summary.notes]
+    assert any(note.startswith("The cap of 2 instances was reached") for note in notes), notes
+    assert "autoscaler_capped" in {finding.id for finding in result.findings}
 
 
 def log_of(run: StoredRun) -> tuple[int, list[tuple[int, float]]]:

@@ -91,8 +91,11 @@ class Autoscaler:
         self._balancer = Balancer(address, port, services, settings["timeout_s"])
         self._hidden: deque[MetricValue] = deque()
         self._value: float | None = None
-        self._rates: deque[tuple[float, float]] = deque(maxlen=1000)
+        remembered_s = max(self._rule.history_s, self._rule.period_s)
+        length = math.ceil(remembered_s / settings["metric_interval_s"]) + 2
+        self._rates: deque[tuple[float, float]] = deque(maxlen=length)
         self._start_s = time.monotonic()
+        self._first_request_s: float | None = None
         self._window: list[tuple[float, int]] = []
         self._last: BalancerCounters | None = None
         self._cpu_s: dict[str, tuple[float, float]] = {}
@@ -116,6 +119,8 @@ class Autoscaler:
         while not log.ended.is_set():
             now_s = time.monotonic() - self._start_s
             counters = self._balancer.counters()
+            if self._first_request_s is None and counters.arrived:
+                self._first_request_s = now_s
             self._window.append((counters.at_s, counters.in_system))
             self._advance(counters)
             if now_s >= next_metric_s:
@@ -238,6 +243,10 @@ class Autoscaler:
     def _observation(self, now_s: float) -> rules.ScalingObservation:
         present = len(self._in(CREATED, BOOTED, IN_ROTATION))
         ready = len(self._in(IN_ROTATION))
+        if self._rule.policy == rules.SCHEDULE:
+            # A schedule is of the load, which begins some seconds later than this program.
+            first_s = self._first_request_s
+            now_s = 0.0 if first_s is None else now_s - first_s
         return rules.ScalingObservation(now_s, present, ready, self._value, tuple(self._rates))
 
     def _reveal(self, now_s: float) -> None:

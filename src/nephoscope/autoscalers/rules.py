@@ -34,12 +34,12 @@ class ScalingRule:
     tolerance_ratio: deviation from the target that changes nothing. up_at, down_at, step: bounds
     and size of the steps. history_s, horizon_s: of predictive, the line through the rates of the
     history is followed for so long; with period_s, also the rate one period before that time
-    counts. schedule: seconds since the start, and number from then on; with period_s it begins
-    again. steps: bound and change, instead of one step; a change above 0 applies above its bound,
-    one below 0 below it, and of several the one with the furthest bound. gain: of control, change
-    of the number relative to itself for a metric that is twice its target; the number itself is
-    the integral of the controller. stabilisation_in_s: a scale-in goes no lower than the largest
-    number wanted in this time (Kubernetes).
+    counts. schedule: seconds since the first request, and number from then on; with period_s it
+    begins again. steps: bound and change, instead of one step; a change above 0 applies above its
+    bound, one below 0 below it, and of several the one with the furthest bound. gain: of control,
+    change of the number relative to itself for a metric that is twice its target; the number
+    itself is the integral of the controller. stabilisation_in_s: a scale-in goes no lower than the
+    largest number wanted in this time (Kubernetes).
     """
 
     metric: str = CPU

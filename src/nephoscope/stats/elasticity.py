@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -86,6 +87,16 @@ class StepFunction:
             if start_s < time_s <= end_s and after != before
         ]
 
+    def beyond_since(self, level: float, at_s: float, sign: int) -> float | None:
+        """Returns when the count went above a level (sign 1) or below it (-1), to stay there until
+        at_s; None where it is not beyond the level, or was so from its first time on."""
+        place = bisect_right(self.times_s, at_s) - 1
+        if place < 0 or (self.counts[place] - level) * sign <= 0:
+            return None
+        while place >= 0 and (self.counts[place] - level) * sign > 0:
+            place -= 1
+        return None if place < 0 else self.times_s[place + 1]
+
     def area(self, start_s: float, end_s: float) -> float:
         """Returns the integral over a window: instance-seconds."""
         edges = _edges((self,), start_s, end_s)
@@ -102,7 +113,7 @@ def _edges(curves: Sequence[StepFunction], start_s: float, end_s: float) -> Arra
 
 @dataclass(frozen=True, slots=True)
 class ElasticityMeasures:
-    """SPEC RG's measures of one experiment. Smaller is better for each of them.
+    """SPEC RG's measures of one experiment. Smaller is better; for jitter, closer to 0.
 
     under_provisioned: (1/T) times the integral of max(d - s, 0), the mean number of instances that
     are missing (accuracy of 2013: the area U over T). over_provisioned: the same of max(s - d, 0).
@@ -111,7 +122,8 @@ class ElasticityMeasures:
     of time with s < d. over_time_ratio: tau_O, with s > d. instability_ratio: upsilon, the share of
     sampling intervals in which sgn(delta s) differs from sgn(delta d). opposed_ratio: the share in
     which both change, in opposite directions. jitter_per_min: (E_s - E_d) / T, with E the number of
-    changes; negative where a supply changes less often than the demand, so its magnitude counts.
+    adaptations, where changes in one direction within SAMPLING_S are one; negative where a supply
+    changes less often than the demand, so its magnitude counts.
     """
 
     under_provisioned: float
@@ -149,7 +161,7 @@ def measures(
         raise Refused("The demand is 0 throughout the window: nothing can be provisioned for it.")
     relative = widths[needed] / d[needed] / widths[needed].sum()
     opposed, unstable = _directions(supply, demand, start_s, end_s, sampling_s)
-    adaptations = len(supply.changes(start_s, end_s)) - len(demand.changes(start_s, end_s))
+    adaptations = _adaptations(supply, start_s, end_s) - _adaptations(demand, start_s, end_s)
     return ElasticityMeasures(
         under_provisioned=float((missing * widths).sum()) / total,
         over_provisioned=float((spare * widths).sum()) / total,
@@ -160,6 +172,15 @@ def measures(
         instability_ratio=unstable,
         opposed_ratio=opposed,
         jitter_per_min=adaptations / (total / 60),
+    )
+
+
+def _adaptations(curve: StepFunction, start_s: float, end_s: float) -> int:
+    """Returns the number of changes; instances that one decision starts come a moment apart."""
+    changes = curve.changes(start_s, end_s)
+    return len(changes) - sum(
+        size * before > 0 and at_s - before_s <= SAMPLING_S
+        for (before_s, before), (at_s, size) in itertools.pairwise(changes)
     )
 
 
@@ -258,18 +279,19 @@ Lives = Sequence[tuple[float, float]]
 
 
 def lives(supply: StepFunction, start_s: float, end_s: float) -> list[tuple[float, float]]:
-    """Returns lives of instances that have this supply in a window; the oldest are removed first.
+    """Returns lives of instances that have this supply in a window; the youngest are removed first,
+    as by the reference autoscaler and by Kubernetes.
 
     Only where the instances themselves were not observed. Raises Refused for a fraction of an
     instance.
     """
     if any(count != round(count) for count in supply.counts):
         raise Refused("Lives of instances need whole counts.")
-    running = deque([start_s] * round(float(supply.at(start_s))))
+    running = [start_s] * round(float(supply.at(start_s)))
     ended: list[tuple[float, float]] = []
     for time_s, size in supply.changes(start_s, end_s):
         running.extend([time_s] * round(max(size, 0)))
-        ended += [(running.popleft(), time_s) for _ in range(round(max(-size, 0)))]
+        ended += [(running.pop(), time_s) for _ in range(round(max(-size, 0)))]
     return ended + [(start, end_s) for start in running if start < end_s]
 
 
@@ -370,6 +392,9 @@ def over_repetitions(
     for name, unit in MEASURE_UNITS.items():
         values = [float(getattr(each, name)) for each in repetitions]
         estimates[name] = means.mean_t(
-            values, unit=unit, confidence=confidence, least=means.least_of(values)
+            values,
+            unit=unit,
+            confidence=confidence,
+            least=-math.inf if name == "jitter_per_min" else 0.0,
         )
     return estimates

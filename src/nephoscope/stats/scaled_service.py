@@ -324,10 +324,11 @@ class _Simulation:
         if utilisation < 1:
             busy = min(ready, busy * worked)
         if self.rule.policy == rules.PREDICTIVE:
-            oldest_s = end_s - max(self.rule.history_s, self.rule.period_s)
+            oldest_s = now_s - max(self.rule.history_s, self.rule.period_s)
             while self.rates and self.rates[0][0] < oldest_s - self.service.interval_s:
                 del self.rates[0]
-            self.rates.append((end_s, arrivals * rate / (end_s - from_s)))
+            # As the reference autoscaler does: a rate has the time at which it became visible.
+            self.rates.append((now_s, arrivals * rate / (end_s - from_s)))
         values = {
             rules.CPU: busy / ready,
             rules.QUEUE: busy / ready + waiting / ready * timed,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from nephoscope.autoscalers import rules
@@ -31,6 +32,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     rules.SCHEDULE: {"period_s": 86_400.0},
     rules.FIXED: {},
 }
+NO_DEFAULTS: Mapping[str, Any] = {}
 _LARGEST_COUNT = 100_000
 _DEFAULT_MAXIMUM = 1000
 _MOST_ENTRIES = 100
@@ -143,14 +145,33 @@ def settings_of(policy: str) -> dict[str, str]:
     }
 
 
-def rule_of(policy: str, settings: Mapping[str, str]) -> ScalingRule:
+def rule_of_text(text: str, defaults: Mapping[str, Any]) -> ScalingRule:
+    """Returns the rule of a text such as `cpu=0.6,cooldown_in=5min` or `control:target=50ms`.
+
+    defaults: fields of `ScalingRule` that the text need not state. Raises UsageError for anything
+    else, also for several values of a setting.
+    """
+    policy, axes = axes_of(text)
+    several = [name for name, values in axes.items() if len(values) > 1]
+    if several:
+        raise UsageError(
+            f"--rule '{text:.60}': {several[0]} has several values.", "Repeat --rule for each."
+        )
+    return rule_of(policy, {name: values[0] for name, values in axes.items()}, defaults)
+
+
+def rule_of(
+    policy: str, settings: Mapping[str, str], defaults: Mapping[str, Any] = NO_DEFAULTS
+) -> ScalingRule:
     """Returns a rule by the name of its policy and its settings as text.
 
+    defaults: fields of the rule that the settings need not state, as far as the policy has them.
     The target of a response time is a duration. Raises UsageError for an unknown policy or setting,
     a wrong value, a target that is missing, and bounds that exclude each other.
     """
     known = settings_of(policy)
     values: dict[str, Any] = {"maximum": _DEFAULT_MAXIMUM, **_DEFAULTS[policy]}
+    values |= {name: value for name, value in defaults.items() if name in known.values()}
     for written, text in settings.items():
         name = known.get(written.replace("-", "_"))
         if name is None:
@@ -191,6 +212,13 @@ def _check(rule: ScalingRule) -> None:
         )
     if rule.policy == rules.SCHEDULE and not rule.schedule:
         raise UsageError("The rule 'schedule' has no schedule.", "Use schedule=00:00 2;08:00 10.")
+    if any(after <= before for (before, _), (after, _) in pairwise(rule.schedule)):
+        raise UsageError("The times of the schedule do not ascend.", "Sort them, each once.")
+    largest = max(rule.target, rule.up_at, *(bound for bound, _ in rule.steps), 0.0)
+    if rule.metric == rules.CPU and "metric" in _SETTINGS[rule.policy] and largest > 1:
+        raise UsageError(
+            f"{largest:g} is no CPU utilisation.", "Use a share from 0 to 1, such as cpu=0.6."
+        )
     steps = rule.steps or ((rule.up_at, rule.step), (rule.down_at, -rule.step))
     out = [bound for bound, change in steps if change > 0]
     back = [bound for bound, change in steps if change < 0]
@@ -200,3 +228,51 @@ def _check(rule: ScalingRule) -> None:
             f"{min(out):g}.",
             "Leave a gap between both.",
         )
+
+
+def axes_of(text: str) -> tuple[str, dict[str, list[str]]]:
+    """Returns the policy and the values of its settings, of either form of a rule.
+
+    `rate=40`, `queue=1..4`, `predictive=40` and `schedule=…` are short for `RULE:NAME=VALUE,…`;
+    both have further settings after commas. Values that `|` separates are several.
+    """
+    head, _, rest = text.strip().partition(",")
+    policy, colon, first = head.partition(":")
+    axes: dict[str, list[str]] = {}
+    if "=" in policy:
+        (policy, axes), parts = _short_form(text, head), rest.split(",") if rest else []
+    else:
+        parts = [part for part in (first, *rest.split(",")) if part or colon]
+    for part in filter(None, parts):
+        name, equals, values = part.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name or name in axes:
+            raise UsageError(
+                f"--rule '{text:.60}': '{part:.40}' is no setting, or there twice.",
+                "Write, e.g., rate=40 or tracking:metric=rate,target=30|40,cooldown_in=5min.",
+            )
+        axes[name] = [value.strip() for value in values.split("|")]
+    return policy, axes
+
+
+def _short_form(text: str, head: str) -> tuple[str, dict[str, list[str]]]:
+    name, _, values = head.partition("=")
+    levels = [value.strip() for value in values.split("|")]
+    if name == rules.PREDICTIVE:
+        return name, {"target": levels}
+    if name == rules.SCHEDULE:
+        return name, {"schedule": levels}
+    if name not in rules.METRICS:
+        raise UsageError(
+            f"--rule '{text:.60}': there is no metric '{name:.40}'.",
+            f"Metrics: {', '.join(rules.METRICS)}.",
+        )
+    if ".." not in values:
+        return rules.TRACKING, {"metric": [name], "target": levels}
+    if len(levels) > 1:
+        raise UsageError(
+            f"--rule '{text:.60}': bounds have one value each here.",
+            f"Write step:metric={name},up_at=…|…,down_at=…|….",
+        )
+    low, _, high = values.partition("..")
+    return rules.STEP, {"metric": [name], "down_at": [low.strip()], "up_at": [high.strip()]}

@@ -34,8 +34,8 @@ def visible(at_s: float, wanted: int) -> Sample:
     return Sample("visible_wanted_count", float(wanted), at_ns=round(at_s * S))
 
 
-def scaler(samples: list[Sample], name: str = "rate-40") -> BackgroundSamples:
-    params = {"objective": "p99 < 200ms", "capacity_per_s": 50.0, "billing_ns": 10 * S}
+def scaler(samples: list[Sample], name: str = "rate-40", **more: object) -> BackgroundSamples:
+    params = {"objective": "p99 < 200ms", "capacity_per_s": 50.0, "billing_ns": 10 * S, **more}
     made = counter(name, "autoscaler.reference", samples, **params)
     return replace(made, samples=list(made.samples))
 
@@ -44,6 +44,7 @@ def reacting() -> list[Sample]:
     """Demand 1, from 10 to 20 s 2. Lag 2 s, decided 1 s later, created at 13.5, booted at 15,
     warm at 16, in rotation at 16.25, served at 16.5; out of rotation at 24, removed at 25."""
     samples = [level(0, state, 1) for state in ("present", "in_rotation", "billed")]
+    samples += [step(0, "m1", "created"), step(0, "m1", "in_rotation")]
     samples += [visible(2, 1), visible(12, 2), visible(13, 2), visible(22.5, 1)]
     for at_s, desired in ((3, 1), (13, 2), (23, 1)):
         samples += decision(at_s, desired, desired)
@@ -64,6 +65,8 @@ def trial(
     rates: tuple[int, ...] = (40, 80, 40),
     unsent: int = 0,
     silent_from_s: int = 99,
+    silent_to_s: int = 99,
+    errors: bool = True,
 ) -> BalancedTrial:
     """30 s of load: 1600 requests, 100 of them slow, 4 of them failed."""
     params = {
@@ -84,12 +87,12 @@ def trial(
     ]
     for place in range(30):
         at_ns = (place + 1) * S
-        is_answered = place < silent_from_s
+        is_answered = not silent_from_s <= place < silent_to_s
         is_slow = 10 <= place < 16
         samples += [
             Sample("interval_requests_per_s", 40.0 * is_answered, at_ns=at_ns),
             Sample("interval_latency_p99_ns", SLOW_NS if is_slow else 1e7, at_ns=at_ns),
-            Sample("interval_errors_count", float(not is_answered), at_ns=at_ns),
+            Sample("interval_errors_count", float(errors and not is_answered), at_ns=at_ns),
         ]
     made = replace(record(params), timeline={"measure": (0, 30 * S)}, started_at=BEGAN_NS / 1e9)
     return BalancedTrial(number, "10.0.0.9", [made], [samples], {own.name: own})

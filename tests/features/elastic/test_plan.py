@@ -48,11 +48,17 @@ def test_a_trace_keeps_its_times_or_is_stretched(tmp_path: Path) -> None:
     assert profile_of_file(file, None).rates_per_s == (10, 50, 5)
     assert profile_of_file(file, None).duration_s == 30
     assert profile_of_file(file, 60).part_s == 20
+    # A peak of one second in a day is in the mean of its part: 86,400 s in 4,000 parts.
+    file.write_text("time_s,rate_per_s\n0,10\n43200,2170\n43201,10\n86398,10\n86399,10\n")
+    day = profile_of_file(file, None)
+    assert (len(day.rates_per_s), max(day.rates_per_s)) == (4000, 110)
     for text, sentence in (
         ("time_s,rate_per_s\n0,10\n", "needs two"),
         ("time_s,rate_per_s\n0,10\n0,5\n", "do not ascend"),
         ("time_s,rate_per_s\n0,10\n5,nan\n", "is not a number"),
         ("time,rate\n0,10\n5,1\n", "time"),
+        ("time_s,rate_per_s\n0,10\n1,5\n", "lasts 2.00 s; a trial takes 5 s to 24 h"),
+        ("time_s,rate_per_s\n0,10\n1e6,5\n", "to 24 h"),
     ):
         file.write_text(text)
         with pytest.raises(UsageError, match=sentence):
@@ -66,10 +72,21 @@ def test_rules_are_read_from_texts() -> None:
     step = rule_of("queue=1..4", limits)
     assert (step["policy"], step["down_at"], step["up_at"]) == ("step", 1, 4)
     assert rule_of("predictive=40", limits)["horizon_s"] == 7
-    assert rule_of("schedule=0s:1;1min:3", limits)["schedule"] == [(0.0, 1), (60.0, 3)]
+    assert rule_of("schedule=0s:1;1min:3", limits)["schedule"] == ((0.0, 1), (60.0, 3))
+    control = rule_of("control:target=50ms,gain=0.2,stabilisation_in=30s", limits)
+    assert (control["metric"], control["gain"], control["stabilisation_in_s"]) == (
+        "response-time", 0.2, 30.0,
+    )  # fmt: skip
+    assert rule_of("step:metric=cpu,steps=0.3:-1;0.9:2", limits)["steps"] == ((0.3, -1), (0.9, 2))
+    own = rule_of("rate=40,cooldown_in=20s,maximum=2", RuleLimits(maximum=3, cooldown_in_s=5))
+    assert (own["cooldown_in_s"], own["maximum"]) == (20.0, 2)
+    assert rule_of("fixed", limits) == {
+        "metric": "rate", "policy": "fixed", "minimum": 1, "maximum": 3,
+    }  # fmt: skip
     for text in (
         *("cpu", "cpu=", "cpu=60", "disk=3", "queue=4..1", "queue=-1", "rate=nan"),
         *("schedule=1", "schedule=5s:1;2s:2", "schedule=0s:x"),
+        *("rate=30|40", "rate=40,maximum=9", "control", "cpu=0.5,gain=3"),
     ):
         with pytest.raises(UsageError):
             rule_of(text, limits)
@@ -110,7 +127,8 @@ def test_an_observed_service_needs_no_lab() -> None:
 def test_requests_that_make_no_sense_are_refused() -> None:
     for request, sentence in (
         (replace(REQUEST, rule_texts=("cpu=0.6",)), "CPU time"),
-        (replace(REQUEST, limits=RuleLimits(minimum=4, maximum=3)), "make no sense"),
+        (replace(REQUEST, profile=profile_of("day", 1, 9, 86_400)), "120,960 values and decis"),
+        (replace(REQUEST, limits=RuleLimits(minimum=4, maximum=3)), "is above maximum 3"),
         (
             replace(REQUEST, objective=LatencyObjective.of("p95 < 1s"), objective_text="p95 < 1s"),
             "interval by interval",

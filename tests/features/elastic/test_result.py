@@ -69,6 +69,77 @@ def test_a_planted_oscillation_is_found() -> None:
     assert (swing.start_s, swing.period_s, swing.amplitude) == (26, 1, 1)
 
 
+def still_with_a_death() -> list[Sample]:
+    """Two instances until one dies at 15 s; the rule decides to keep what is there."""
+    states = ("present", "in_rotation", "billed")
+    samples = [made.level(0, state, 2) for state in states]
+    samples += [made.level(15, state, 1) for state in states]
+    samples += [made.step(0, name, "created") for name in ("m1", "m2")]
+    return [
+        *samples,
+        made.step(15, "m2", "died"),
+        *made.decision(3, 2, 2),
+        *made.decision(18, 1, 1),
+    ]
+
+
+def test_a_time_without_responses_is_violated_also_where_nothing_failed_yet() -> None:
+    own = made.scaler(made.reacting())
+    trial = made.trial(own, silent_from_s=20, silent_to_s=26, errors=False)
+    seen = elastic_trial(trial, own)
+    assert seen is not None
+    # 6 s are slow, and 6 s silent: a limit of 0.2 s is over in the first of them.
+    assert seen.violated_s == 12
+
+
+def test_each_machine_is_billed_by_its_own_life() -> None:
+    """The second machine of four units is removed, and not the first."""
+    samples = [each for each in made.reacting() if each.factors.get("step") != "removed"]
+    samples = [each for each in samples if each.factors.get("machine") != "m1"]
+    samples += [
+        made.step(0, "m1", "created"),
+        made.step(12, "m1", "died"),
+        made.step(12, "m3", "created"),
+    ]
+    # m1: 0 to 12, m3: 12 to 30, m2: 13.5 to 30 s.
+    assert shown(samples).billed_s == 20 + 20 + 20
+
+
+def test_an_attack_costs_what_the_load_without_it_does_not_need() -> None:
+    """Of 90/s from 15 s on, 50/s are the attack."""
+    own = made.scaler(made.reacting(), attack_per_s=50.0, rule='{"maximum": 4}')
+    seen = elastic_trial(made.trial(own, rates=(40, 40, 40, 90, 90, 90)), own)
+    assert seen is not None
+    # Without the attack one instance serves 30 s; it scaled to 2, and its cap is 4.
+    assert (seen.minimum_billed_s, seen.billed_s, seen.bound_s) == (30, 50, 120)
+    assert seen.demand == ((0, 1), (15, 2))
+    summary = _summary([seen], (), (), 0.95)
+    assert summary.cost_bound == 4
+    elastic = Elasticity("client1", "p99 < 200ms", 50.0, (summary,), (), (seen,))
+    assert "50.0 /s of the second half are an attack" in section.service_table(elastic).caption
+    assert "(4 at its cap throughout)" in section._sentence(summary)
+
+
+def test_every_instance_answers_the_moment_at_which_the_demand_needed_it() -> None:
+    """Steps of one instance each follow a demand of 3 from 10 s on; the swing after it does not."""
+    samples = [made.level(0, state, 1) for state in ("present", "in_rotation")]
+    for at_s, before, after in ((12, 1, 2), (15, 2, 3), (25, 3, 2), (27, 2, 3)):
+        samples += made.decision(at_s, after, after)
+        name = "created" if after > before else "out_of_rotation"
+        samples.append(made.step(at_s + 0.5, "m2", name))
+        samples += [made.level(at_s + 0.5, state, after) for state in ("present", "in_rotation")]
+        samples.append(made.step(at_s + 0.6, "m2", "in_rotation"))
+    samples.append(made.visible(11, 2))
+    trial = shown(samples, rates=(40, 140, 140))
+    assert [change.total_s() for change in trial.changes] == pytest.approx([2.6, 5.6, None, None])
+    lags = [change.segments_s()["metric_lag"] for change in trial.changes]
+    assert lags == [1, None, None, None]
+    seen = [sample for sample in samples if sample.metric == "instances_count"]
+    assert [change.total_s() for change in shown(seen, rates=(40, 140, 140)).changes] == (
+        pytest.approx([2.5, 5.5, None, None])
+    )
+
+
 def test_each_reason_not_to_judge_is_named() -> None:
     def sentences(samples: list[Sample], **options: object) -> list[str]:
         own = made.scaler(samples)
@@ -77,10 +148,16 @@ def test_each_reason_not_to_judge_is_named() -> None:
         assert shown_trial is not None
         return [
             sentence
-            for rule in (problems_of, disturbances_of, notes_of)
-            for sentence in rule(shown_trial, trial, own)
+            for sentences in (
+                problems_of(shown_trial),
+                disturbances_of(shown_trial, trial, own),
+                notes_of(shown_trial, own),
+            )
+            for sentence in sentences
         ]
 
+    failed = [*made.reacting(), made.step(20, "m2", "failed")]
+    dying = [*still_with_a_death()]
     still = [made.level(0, state, 1) for state in ("present", "in_rotation", "billed")]
     failing = Sample("unobserved_count", 1.0, at_ns=5, factors={"failure": "exit code 1: no"})
     capped = [*made.reacting(), *made.decision(14, 5, 2, "maximum")]
@@ -97,8 +174,17 @@ def test_each_reason_not_to_judge_is_named() -> None:
         ([*made.reacting(), failing], {}, "command failed 1 time (exit code 1: no)"),
         (capped, {}, "cap of 2 instances was reached: the rule wanted up to 5"),
         (died, {}, "1 machine died"),
+        (failed, {}, "1 start of a machine failed"),
+        (
+            made.reacting(),
+            {"silent_from_s": 8, "silent_to_s": 12},
+            "No request was answered from 8 s to 12 s",
+        ),
     ]
     assert sentences(made.reacting()) == []
+    # Few requests: silence of a tenth of the trial is no death, and a death needs no scaling.
+    assert not any("answered" in each for each in sentences(made.reacting(), rates=(1, 2, 2)))
+    assert ["never changed" in each for each in sentences(dying)] == [True, False]
     for samples, options, sentence in cases:
         (only,) = sentences(samples, **options)
         assert sentence in only
@@ -139,6 +225,12 @@ def test_an_experiment_that_judges_nothing_states_no_elasticity() -> None:
     assert page is not None
     (chart,) = (block for block in page.blocks if isinstance(block, Chart))
     assert [trace["name"] for trace in chart.figure["data"]] == ["demand", "supply", "latency"]
+    silent = elastic_trial(made.trial(own := made.scaler(made.reacting()), silent_from_s=20), own)
+    assert silent is not None
+    drawn = section._chart(silent, _elasticity()).figure
+    # Times without a response are gaps of the line, and instances are counted in whole numbers.
+    assert [y is None for y in drawn["data"][2]["y"]] == [False] * 20 + [True] * 10
+    assert drawn["layout"]["yaxis"]["ticktext"] == ["0", "1", "2"]
     bad = section.answer(Result(_elasticity(("The service died.",))))  # type: ignore[arg-type]
     assert bad == ["rate-40 is not judged: The service died."]
 
@@ -174,6 +266,17 @@ def test_the_demand_follows_from_the_capacity_of_one() -> None:
     got = demand_of([0, 50, 51, 150, 151], 2.0, 50.0)
     assert got == StepFunction((0, 4, 6, 8), (1, 2, 3, 4))
     assert elasticity.measures(got, got, 0, 10).jitter_per_min == 0
+
+
+def test_a_death_is_the_reason_and_not_the_connections_that_it_took() -> None:
+    own = made.scaler(made.reacting())
+    sources = [made.trial(own, number=1), made.trial(own, number=2, unsent=50, silent_from_s=20)]
+    pairs = [(trial, own) for trial in sources]
+    trials = [elastic_trial(trial, own) for trial in sources]
+    rounds, problems, notes = _judged([each for each in trials if each], pairs)["rate-40"]
+    assert [each.round for each in rounds] == [1, 2]
+    assert problems == ["The service died: no request was answered after 20 s."]
+    assert notes == []
 
 
 def test_disturbed_rounds_are_left_out_while_others_remain() -> None:

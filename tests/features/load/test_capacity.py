@@ -86,6 +86,8 @@ def test_a_limit_outside_of_the_range_has_no_interval(holds_to: float, words: st
 def test_trials_have_enough_requests_for_the_percentile() -> None:
     assert capacity.trial_s(OBJECTIVE, 100_000.0) == 1
     assert capacity.trial_s(OBJECTIVE, 100.0) == 10
+    # Of a tenth too many requests, half wait for more than 300 ms after 6 s.
+    assert capacity.trial_s(LatencyObjective.of("p50 < 300ms"), 100_000.0) == pytest.approx(6)
     assert capacity.trial_s(LatencyObjective.of("p99.9 < 20ms"), 1.0) == 60
 
 

@@ -14,7 +14,9 @@ from nephoscope.autoscalers.rules import Scaler, ScalingObservation, ScalingRule
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Sample
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
+from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.scaling import recorded_runs, request
+from nephoscope.stats.elasticity import StepFunction
 
 BEGUN_S = 1_000.0
 """When the generator begins; the autoscaler began 7 s before."""
@@ -84,6 +86,23 @@ def test_a_forecast_gets_the_rates_of_all_instances() -> None:
     assert decision.observation.rates == ((1.0, 20.0), (2.0, 22.0))
     # 22/s at 2 s, 2/s more each second: 44/s at 13 s.
     assert rules.wanted_of(rule, decision.observation) == 5
+
+
+@pytest.mark.parametrize(("cpus", "services_per_s"), [(1.0, 250.0), (0.2, 50.0), (2.0, 250.0)])
+def test_a_machine_serves_no_faster_than_its_cpus(cpus: float, services_per_s: float) -> None:
+    names = ("boot", "warm_up", "metric_lag", "metric_interval", "decision_interval")
+    params = {f"{name}_ns": 1e9 for name in names} | {"cpus": cpus, "billing_ns": 1e9}
+    scaler = BackgroundSamples("rule", "autoscaler.reference", params, [])
+    machine = {
+        "benchmark": "autoscaler.instance",
+        "params": {"service_mean_ns": 4_000_000, "workers": 1},
+    }
+    trial, _ = made(ScalingRule(), [])
+    trial.records[0].params = {"arrivals": "constant"}
+    recording = recorded_runs.ScalerRecording((), StepFunction((0.0,), (1.0,)))
+    objective = LatencyObjective.of("p99 < 200ms")
+    service = recorded_runs._service([machine], trial, scaler, objective, recording)
+    assert service.services_per_s == services_per_s
 
 
 def test_a_trace_and_a_run_exclude_each_other() -> None:

@@ -49,6 +49,15 @@ _REPORT = (
         max=1e7,
     ),
     period("billing_ns", "1s", "1ms", "24h", "Unit of time in which an instance is paid."),
+    ParamSpec(
+        "attack_per_s",
+        "float",
+        "per_s",
+        0.0,
+        "Part of the load in the second half of a trial that nobody needs.",
+        min=0.0,
+        max=1e7,
+    ),
 )
 """Parameters that no program uses: what the report of a run holds the autoscaler to."""
 
@@ -230,7 +239,9 @@ ADAPTERS = (
                 min=0.0,
                 max=10.0,
             ),
-            whole("seed", 1, 0, 2**31, "Seed of boot and warm-up times."),
+            whole(
+                "seed", 0, 0, 2**63 - 1, "Seed of boot and warm-up times; 0 takes that of the run."
+            ),
             whole("initial", 1, 0, 1000, "Machines in rotation at the start."),
             period("timeout_ns", "10s", "1ms", "1h", "Time in which a machine has to respond."),
             ParamSpec(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from nephoscope.cli.kit.named import TARGET
 from nephoscope.core import units
@@ -267,6 +268,17 @@ class OptionGroup:
     """The fields of another record of arguments, in place of one field."""
 
     record: type[Any]
+
+
+def stated(names: Iterable[str]) -> list[str]:
+    """Returns the flags of these fields that stand on the command line."""
+    context, own = click.get_current_context(), set(names)
+    return [
+        max(param.opts, key=len)
+        for param in context.command.params
+        if param.name in own
+        and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    ]
 
 
 def group(record: type[Any]) -> Any:

@@ -9,11 +9,20 @@ from nephoscope.cli.kit import measuring
 from nephoscope.core.errors import RunFailed
 from nephoscope.core.model import Estimate
 from nephoscope.features.elastic.plan import ElasticRequest, plan_capacity
-from nephoscope.features.load.capacity import CapacityStage, SearchLimits, StagePlan, search
+from nephoscope.features.load.capacity import (
+    CapacityStage,
+    SearchLimits,
+    StagePlan,
+    conclusion,
+    search,
+)
 from nephoscope.features.load.outcomes import outcomes_of
 from nephoscope.store import Store, StoredRun
 
-_CLOSED_LOOP_S, _CLOSED_LOOP_TRIALS = 2.0, 3
+_CLOSED_LOOP_S, _CLOSED_LOOP_TRIALS = 2.0, 2
+_SPREAD = 4.0
+"""One machine serves a request at a time: what it serves within an objective that one request meets
+is near the rate of the closed loop, and each trial starts a machine and a balancer anew."""
 _PRECISION = 0.05
 _CONFIDENCE = 0.95
 
@@ -40,16 +49,15 @@ def capacity_of_one(request: ElasticRequest, store: Store, budget_s: float) -> E
         spent = sorted(made.records(), key=lambda record: record.position)
         return CapacityStage(outcomes, excluded, None, [record.spent_s for record in spent])
 
-    limits = SearchLimits(
-        _PRECISION, max(5.0, budget_s - (time.monotonic() - began_s)), _CONFIDENCE
-    )
+    left_s = max(5.0, budget_s - (time.monotonic() - began_s))
+    limits = SearchLimits(_PRECISION, left_s, _CONFIDENCE, _SPREAD)
     searched = search(measure, request.objective, lines[0].estimate.value, limits)
     reached = searched.capacity
-    if reached.reaches_low_end or reached.reaches_high_end:
+    sentence, is_bounded = conclusion(searched, request.objective, _CONFIDENCE)
+    if not is_bounded:
         raise RunFailed(
-            f"The capacity of one machine within {request.objective_text} is not bounded after "
-            f"{budget_s:.0f} s.",
-            "State it with --capacity, or use a larger --budget.",
+            f"The capacity of one machine is not known after {budget_s:.0f} s. {sentence}",
+            "State it with --capacity, use a larger --budget, or another --objective.",
         )
     return Estimate(
         reached.rate_per_s, reached.low, reached.high, _CONFIDENCE, reached.n, "per_s",

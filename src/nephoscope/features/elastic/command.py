@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,8 +67,9 @@ class _LabOptions:
     rules: tuple[str, ...] = repeated(
         "--rule",
         "RULE",
-        "Rule of the lab's autoscaler, e.g. rate=40, queue=2, response-time=50ms, cpu=0.6, "
-        "queue=1..4, predictive=40 or 'schedule=0s:1;60s:3' [default: rate=40].",
+        "Rule of the lab's autoscaler, as of `simulate elastic`, e.g. rate=40, cpu=0.6, "
+        "response-time=50ms,cooldown_in=30s, queue=1..4, predictive=40, 'schedule=0s:1;60s:3' or "
+        "control:target=50ms [default: rate=40].",
     )
     minimum: int = option("--min", Count(1, 32), "Minimum number of instances.", default=1)
     maximum: int = option("--max", Count(1, 32), "Maximum number of instances.", default=5)
@@ -166,6 +167,11 @@ class _ElasticArguments:
         duration("1 ms", "24 h", unit="ns"),
         "Unit of time in which an instance is paid.",
         default="1s",
+    )
+    attack: float | None = option(
+        "--attack",
+        RATE,
+        "Requests per second that nobody needs, in the second half: what they cost.",
     )
     rounds: int = option("--rounds", Count(1, 1000), "Trials of each rule.", default=3)
     budget: float | None = option(
@@ -272,19 +278,33 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
         connections=load.connections,
         poisson=load.poisson,
         billing_ns=round(args.billing_ns),
+        attack_per_s=round(args.attack or 0),
         rounds=args.rounds,
         seed=args.seed,
     )
 
 
 def _check(args: _ElasticArguments) -> None:
+    """Refuses options that the others leave without effect."""
     if bool(args.url) != bool(args.observe):
         raise UsageError(
             "--url and --observe belong together.",
             "Name the service, and a command that prints its number of instances.",
         )
-    if args.url and args.lab.rules:
-        raise UsageError("--rule is of the lab's autoscaler.", "Omit --url, or omit --rule.")
+    of_lab = options.stated(field.name for field in fields(_LabOptions))
+    if args.url and of_lab:
+        flag = of_lab[0]
+        raise UsageError(f"{flag} is of the lab's autoscaler.", f"Omit --url, or omit {flag}.")
+    of_url = options.stated(("observe_interval_ns", "target", "authorised_hosts"))
+    if not args.url and of_url:
+        raise UsageError(f"{of_url[0]} is of --url.", f"Add --url, or omit {of_url[0]}.")
+    of_profile = options.stated(("profile", "low", "high"))
+    if args.load.trace is not None and of_profile:
+        raise UsageError(
+            f"--trace states the rates, and so does {of_profile[0]}.", f"Omit {of_profile[0]}."
+        )
+    if args.load.capacity is not None and args.budget is not None:
+        raise UsageError("With --capacity nothing is searched within --budget.", "Omit one.")
     if args.url and args.load.capacity is None:
         raise UsageError(
             "The demand needs the capacity of one instance.",

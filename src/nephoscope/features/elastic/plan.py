@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nephoscope import catalog
@@ -28,6 +28,8 @@ NETWORK, PORT, CONTROL_PORT = "10.86.0.0/24", 8080, 8081
 _LB_HOST, _FIRST_MACHINE, _CLIENT = 2, 10, 200
 MAX_MACHINES = 32
 _SPARE_S = 60.0
+_LOG_LINES = 8000
+"""Values, and decisions of twice their length, that the log of an autoscaler holds in 1 MiB."""
 _INTERVALS = 600
 """Intervals of the load's series, at most about so many: one of 100 ms at least."""
 
@@ -65,7 +67,8 @@ class ElasticRequest:
 
     rule_texts: of the lab's autoscaler, one alternative each. url, observe: a service that another
     autoscaler scales, and the command that prints its number of instances; then `target` is the
-    generator. capacity_per_s: of one instance within the objective.
+    generator. capacity_per_s: of one instance within the objective. attack_per_s: requests that
+    nobody needs, in the second half of a trial.
     """
 
     profile: LoadProfile
@@ -84,6 +87,7 @@ class ElasticRequest:
     connections: int = 200
     poisson: bool = False
     billing_ns: int = 1_000_000_000
+    attack_per_s: int = 0
     rounds: int = 3
     params: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
@@ -116,7 +120,8 @@ def plan_capacity(
     values = _common(request)
     values |= {"name": "elastic-capacity", "question": "How much does one instance serve?"}
     values["repeat"] = {"min": trials, "max": trials}
-    values |= _lab(request, ["schedule=0s:1"])
+    single = replace(request, limits=replace(request.limits, minimum=1, maximum=1))
+    values |= _lab(single, ["schedule=0s:1"])
     params = {"duration_ns": round(trial_s * 1e9), "warmup_ns": "200ms"}
     entry = _load(request, _lab_url(request), {**params, "arrivals": "closed"})
     if rates_per_s is not None:
@@ -145,9 +150,11 @@ def _common(request: ElasticRequest) -> dict[str, Any]:
 
 def _profile(request: ElasticRequest) -> dict[str, Any]:
     duration_ns = round(request.profile.duration_s * 1e9)
+    rates = request.profile.rates_per_s
+    attack = attack_of(len(rates), request.attack_per_s)
     return {
         "arrivals": "poisson" if request.poisson else "constant",
-        "step_rates_per_s": list(request.profile.rates_per_s),
+        "step_rates_per_s": [round(sum(pair)) for pair in zip(rates, attack, strict=True)],
         "duration_ns": duration_ns,
         "warmup_ns": 0,
         "interval_ns": max(100_000_000, duration_ns // _INTERVALS),
@@ -175,7 +182,13 @@ def _judged(request: ElasticRequest) -> dict[str, Any]:
         "objective": request.objective_text,
         "capacity_per_s": request.capacity_per_s,
         "billing_ns": request.billing_ns,
+        "attack_per_s": float(request.attack_per_s),
     }
+
+
+def attack_of(parts: int, attack_per_s: float) -> list[float]:
+    """Returns the requests per second of an attack in each part: it takes the second half."""
+    return [attack_per_s * (place >= parts / 2) for place in range(parts)]
 
 
 def _observed(request: ElasticRequest) -> dict[str, Any]:
@@ -229,6 +242,7 @@ def _lab(request: ElasticRequest, rule_texts: Sequence[str]) -> dict[str, Any]:
             f"Limits of {request.limits.minimum} to {count} instances make no sense in a lab.",
             f"Use a maximum from the minimum to {MAX_MACHINES}.",
         )
+    _check_log(request)
     machines = [f"m{number}" for number in range(1, count + 1)]
     addresses = {
         **{name: _address(_FIRST_MACHINE + number) for number, name in enumerate(machines)},
@@ -268,6 +282,18 @@ def _lab(request: ElasticRequest, rule_texts: Sequence[str]) -> dict[str, Any]:
             }
         },
     }
+
+
+def _check_log(request: ElasticRequest) -> None:
+    """Refuses a trial whose log would be cut off, after it was measured."""
+    times = request.times
+    lines = 1e9 * request.profile.duration_s / times.metric_interval_ns
+    lines += 2e9 * request.profile.duration_s / times.decision_interval_ns
+    if lines > _LOG_LINES:
+        raise UsageError(
+            f"The autoscaler would log {lines:,.0f} values and decisions, and {_LOG_LINES:,} fit.",
+            "Use a longer --metric-interval or --decision-interval, or a shorter --duration.",
+        )
 
 
 def _name(values: dict[str, Any]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
+from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.reading import numbers, textfile
 
@@ -18,6 +20,8 @@ low rate. day: 24 hours in the time of a trial, low at 4 and high at 16 o'clock,
 harmonic. flash: a sudden peak, which comes within 5 % of the time and decays."""
 MAX_PARTS = 4000
 _LEAST_PART_S = 0.5
+_SHORTEST_S, _LONGEST_S = 5.0, 86_400.0
+"""As `--duration`."""
 _MAX_RATE = 1e6
 _ALLOWED = (numbers.NumberRange(0, 1e10), numbers.NumberRange(0, _MAX_RATE))
 _HINT = "Write a line `time_s,rate_per_s`, then one for each rate, such as `0,100`."
@@ -78,22 +82,30 @@ def _share(kind: str, at: float) -> float:
 def profile_of_file(file: Path, duration_s: float | None) -> LoadProfile:
     """Returns the profile of a recorded trace: columns `time_s` and `rate_per_s`.
 
-    Each rate holds until the next line; the last one as long as the one before. duration_s:
-    compresses or stretches the times; None keeps them. UsageError for what is no trace.
+    Each rate holds until the next line; the last one as long as the one before. A part has the
+    mean rate of its time, so that no request is lost where a trace has more lines than a profile
+    has parts; 1/s where the trace has fewer. duration_s: compresses or stretches the times; None
+    keeps them. UsageError for what is no trace, and for one that is too short or too long.
     """
     times, rates = _trace(file)
     last_s = times[-1] - times[-2]
     own_s = times[-1] + last_s - times[0]
-    factor = 1.0 if duration_s is None else duration_s / own_s
+    length_s = own_s if duration_s is None else duration_s
+    if not _SHORTEST_S <= length_s <= _LONGEST_S:
+        raise UsageError(
+            f"{file} lasts {units.format_value(own_s * 1e9, 'ns')}; a trial takes 5 s to 24 h.",
+            "Compress or stretch it by --duration.",
+        )
     steps = [after - before for before, after in pairwise(times)]
-    part_s = max(min(steps) * factor, own_s * factor / MAX_PARTS, _LEAST_PART_S)
-    count = max(1, round(own_s * factor / part_s))
-    part_s = own_s * factor / count
-    parts = []
-    for place in range(count):
-        at_s = times[0] + (place + 0.5) * part_s / factor
-        parts.append(rates[bisect.bisect_right(times, at_s) - 1])
-    return LoadProfile(file.name, part_s, tuple(max(1, round(rate)) for rate in parts))
+    part_s = max(min(steps) * length_s / own_s, length_s / MAX_PARTS, _LEAST_PART_S)
+    count = max(1, round(length_s / part_s))
+    ends = np.array([*times, times[-1] + last_s])
+    requests = np.concatenate(([0.0], np.cumsum(np.diff(ends) * np.array(rates))))
+    edges = np.linspace(ends[0], ends[-1], count + 1)
+    means = np.diff(np.interp(edges, ends, requests)) / np.diff(edges)
+    return LoadProfile(
+        file.name, length_s / count, tuple(max(1, round(rate)) for rate in means.tolist())
+    )
 
 
 def _trace(file: Path) -> tuple[Sequence[float], Sequence[float]]:

@@ -42,8 +42,11 @@ class ElasticTrial:
 
     supply, demand: seconds since the begin, and number from then on. due, slow, failed: requests;
     slow are those that had a valid response later than the objective's limit. violated_s: time of
-    the intervals whose percentile is beyond the limit, or of which no request succeeded.
-    billed_s: instance-seconds as billed, minimum_billed_s: those of a clairvoyant autoscaler.
+    the intervals whose percentile is beyond the limit, or in which no request succeeded although
+    some failed or waited for longer than the limit.
+    billed_s: instance-seconds as billed, minimum_billed_s: those of a clairvoyant autoscaler for
+    the load without the attack, bound_s: of the largest number throughout; None where it is
+    unknown. attack_per_s: requests that nobody needs, in the second half.
     """
 
     autoscaler: str
@@ -63,16 +66,20 @@ class ElasticTrial:
     decision_intervals_s: tuple[float, ...]
     decisions: tuple[DecisionPoint, ...]
     timeline: tuple[LoadInterval, ...]
+    bound_s: float | None = None
+    attack_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscalerSummary:
     """An autoscaler over the rounds.
 
-    measures: SPEC RG's, by name. out_segments, in_segments: median times of scaling out and in, by
-    segment, and from the demand to the rotation (total). violated_requests: share of the requests
-    that were slow or failed. cost: billed over the clairvoyant minimum. problems: what forbids a
-    judgement; then the other figures describe the experiment and not the autoscaler.
+    measures: SPEC RG's, by name. out_segments, in_segments: times of scaling out and in, by
+    segment, and from the demand to the rotation (total): means over the rounds of the median of
+    each. violated_requests: share of the requests that were slow or failed. cost: billed over the
+    clairvoyant minimum. cost_bound: what the largest number of instances lets it be, None where
+    that is unknown. problems: what forbids a judgement; then the other figures describe the
+    experiment and not the autoscaler.
     """
 
     autoscaler: str
@@ -87,6 +94,7 @@ class AutoscalerSummary:
     oscillating_rounds: int
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    cost_bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ class AutoscalerComparison:
 
 @dataclass(frozen=True, slots=True)
 class Elasticity:
-    """What a run's experiments on elasticity show."""
+    """What a run's experiments on elasticity show. unmeasured: those without a valid trial."""
 
     client: str
     objective: str
@@ -110,3 +118,4 @@ class Elasticity:
     autoscalers: tuple[AutoscalerSummary, ...]
     comparisons: tuple[AutoscalerComparison, ...]
     trials: tuple[ElasticTrial, ...]
+    unmeasured: tuple[str, ...] = ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, Estimate
@@ -19,11 +21,11 @@ from nephoscope.features.elastic.records import (
     Elasticity,
     ElasticTrial,
 )
-from nephoscope.features.elastic.trials import autoscaler_of, elastic_trial
-from nephoscope.features.elastic.validity import disturbances_of, notes_of, problems_of
+from nephoscope.features.elastic.trials import KINDS, autoscaler_of, elastic_trial
+from nephoscope.features.elastic.validity import death_of, disturbances_of, notes_of, problems_of
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare, elasticity
-from nephoscope.stats.statistics import estimates, means
+from nephoscope.stats.statistics import means
 from nephoscope.stats.statistics.values import Refused
 
 TOTAL = "total"
@@ -45,7 +47,10 @@ def analyse(data: RunData) -> Elasticity | None:
     first = pairs[0][1]
     groups = group_by(trials, lambda trial: trial.autoscaler)
     # The order of the plan, in which the first is the reference.
-    names = [load["name"] for load in data.manifest.plan["backgrounds"] if load["name"] in groups]
+    planned = [
+        load["name"] for load in data.manifest.plan["backgrounds"] if load["benchmark"] in KINDS
+    ]
+    names = [name for name in planned if name in groups]
     groups = {name: judged[name][0] for name in names}
     summaries = tuple(_summary(*judged[name], confidence) for name in names)
     return Elasticity(
@@ -55,6 +60,7 @@ def analyse(data: RunData) -> Elasticity | None:
         autoscalers=summaries,
         comparisons=tuple(_comparisons([groups[name] for name in names], summaries, confidence)),
         trials=tuple(trials),
+        unmeasured=tuple(name for name in planned if name not in groups),
     )
 
 
@@ -63,27 +69,40 @@ def _judged(
 ) -> dict[str, tuple[list[ElasticTrial], list[str], list[str]]]:
     """Returns the rounds of each autoscaler that count, what forbids a judgement, and notes.
 
-    Rounds that were disturbed are left out while others remain.
+    Rounds that were disturbed are left out while others remain. One in which the service died is
+    not: that is what it shows.
     """
     sources = {(scaler.name, trial.round): (trial, scaler) for trial, scaler in pairs}
     judged = {}
     for name, own in group_by(trials, lambda trial: trial.autoscaler).items():
         disturbed = {
-            each.round: list(disturbances_of(each, *sources[name, each.round])) for each in own
+            each.round: []
+            if death_of(each)
+            else list(disturbances_of(each, *sources[name, each.round]))
+            for each in own
         }
         good = [each for each in own if not disturbed[each.round]]
         sentences = [sentence for each in own for sentence in disturbed[each.round]]
         rounds = good or own
-        problems = [] if good else sentences
-        notes = []
+        problems: list[str] = []
+        notes: list[str] = []
         if good and sentences:
             left_out = f"{len(own) - len(good)} of {plural(len(own), 'round')}"
             notes.append(f"{left_out} left out: {sentences[0]}")
         for each in rounds:
-            problems += problems_of(each, *sources[name, each.round])
-            notes += notes_of(each, *sources[name, each.round])
-        judged[name] = (rounds, problems, notes)
+            problems += problems_of(each)
+            notes += notes_of(each, sources[name, each.round][1])
+        problems += [] if good else sentences
+        judged[name] = (rounds, _distinct(problems), _distinct(notes))
     return judged
+
+
+def _distinct(sentences: Sequence[str]) -> list[str]:
+    """Returns the sentences without those that differ from an earlier one in figures alone."""
+    first: dict[str, str] = {}
+    for sentence in sentences:
+        first.setdefault(re.sub(r"[0-9.,]+( (ms|s|µs|min)\b)?", "", sentence), sentence)
+    return list(first.values())
 
 
 def _summary(
@@ -92,9 +111,6 @@ def _summary(
     notes: Sequence[str],
     confidence: float,
 ) -> AutoscalerSummary:
-    outward = [change for trial in trials for change in trial.changes if change.size > 0]
-    inward = [change for trial in trials for change in trial.changes if change.size < 0]
-    intervals = [each * 1e9 for trial in trials for each in trial.decision_intervals_s]
     requests = [(trial.slow + trial.failed) / max(1, trial.due) for trial in trials]
     times = [trial.violated_s / trial.duration_s for trial in trials]
     costs = [trial.billed_s / trial.minimum_billed_s for trial in trials]
@@ -104,37 +120,58 @@ def _summary(
         measures=elasticity.over_repetitions(
             [trial.measures for trial in trials], confidence=confidence
         ),
-        out_segments=_segments(outward, confidence),
-        in_segments=_segments(inward, confidence),
-        decision_interval=_median(intervals, "ns", confidence) if intervals else None,
+        out_segments=_segments(trials, 1, confidence),
+        in_segments=_segments(trials, -1, confidence),
+        decision_interval=_times([each.decision_intervals_s for each in trials], confidence),
         violated_requests=_mean(requests, "ratio", confidence),
         violated_time=_mean(times, "ratio", confidence),
         cost=_mean(costs, "ratio", confidence),
         oscillating_rounds=sum(bool(trial.oscillations) for trial in trials),
-        problems=tuple(dict.fromkeys(problems)),
-        notes=tuple(dict.fromkeys(notes)),
+        problems=tuple(problems),
+        notes=tuple(notes),
+        cost_bound=_cost_bound(trials),
     )
 
 
-def _median(values: Sequence[float], unit: str, confidence: float) -> Estimate:
-    return estimates.median(values, unit=unit, confidence=confidence)
+def _cost_bound(trials: Sequence[ElasticTrial]) -> float | None:
+    """Returns the cost at the largest number of instances throughout, the same in every round."""
+    bounds = [
+        trial.bound_s / trial.minimum_billed_s for trial in trials if trial.bound_s is not None
+    ]
+    return bounds[0] if bounds else None
 
 
 def _mean(values: Sequence[float], unit: str, confidence: float) -> Estimate:
     return means.mean_t(values, unit=unit, confidence=confidence, least=means.least_of(values))
 
 
+def _times(rounds: Sequence[Sequence[float]], confidence: float) -> Estimate | None:
+    """Returns the mean of the medians of the rounds that have times, in ns; None without any.
+
+    Times of one round depend on each other, so that they are no repetitions.
+    """
+    medians = [1e9 * median(times) for times in rounds if times]
+    return _mean(medians, "ns", confidence) if medians else None
+
+
 def _segments(
-    changes: Sequence[elasticity.ScalingTimes], confidence: float
+    trials: Sequence[ElasticTrial], sign: int, confidence: float
 ) -> Mapping[str, Estimate]:
-    """Returns the median of each segment that was observed, over all changes."""
-    values: dict[str, list[float]] = {}
-    for change in changes:
-        for name, length_s in {**change.segments_s(), TOTAL: change.total_s()}.items():
-            if length_s is not None:
-                values.setdefault(name, []).append(length_s * 1e9)
-    order = (*elasticity.SEGMENTS, TOTAL)
-    return {name: _median(values[name], "ns", confidence) for name in order if name in values}
+    """Returns the time of each segment that was observed of changes in a direction."""
+    rounds = [
+        [
+            {**change.segments_s(), TOTAL: change.total_s()}
+            for change in trial.changes
+            if change.size * sign > 0
+        ]
+        for trial in trials
+    ]
+    estimates = {}
+    for name in (*elasticity.SEGMENTS, TOTAL):
+        own = [[length for each in times if (length := each[name]) is not None] for times in rounds]
+        if (estimate := _times(own, confidence)) is not None:
+            estimates[name] = estimate
+    return estimates
 
 
 def _comparisons(

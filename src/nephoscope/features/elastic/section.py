@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from nephoscope.features.elastic.records import (
     AutoscalerSummary,
     Elasticity,
     ElasticTrial,
+    LoadInterval,
 )
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
@@ -19,6 +21,8 @@ from nephoscope.report.columns import count, interval, number, ratio, table, tex
 
 MAX_CHARTS = 6
 """Trials that are drawn, the first of each autoscaler."""
+_TICKS = 6
+"""Ticks of the number of instances, at most about so many."""
 _MEASURES = {
     "under_ratio": "under-provisioned (θU)",
     "over_ratio": "over-provisioned (θO)",
@@ -65,7 +69,15 @@ def build(result: RunResult) -> Section | None:
 def answer(result: RunResult) -> list[str]:
     """Returns a sentence for each autoscaler: its reaction, its violations and its cost."""
     elastic = result.part(Elasticity)
-    return [] if elastic is None else [_sentence(each) for each in elastic.autoscalers]
+    if elastic is None:
+        return []
+    return [
+        *(_sentence(each) for each in elastic.autoscalers),
+        *(
+            f"{wording.clean(name)} is not judged: none of its trials is valid."
+            for name in elastic.unmeasured
+        ),
+    ]
 
 
 def _sentence(summary: AutoscalerSummary) -> str:
@@ -84,9 +96,10 @@ def _sentence(summary: AutoscalerSummary) -> str:
         else ""
     )
     cost = wording.estimate_text(wording.plain(summary.cost))
+    bound = f" ({summary.cost_bound:.3g} at its cap throughout)" if summary.cost_bound else ""
     return (
         f"{name} {scales}{wording.estimate_text(summary.violated_requests)} of the requests miss "
-        f"the objective, at {cost} times the minimum cost.{swings}"
+        f"the objective, at {cost} times the cost of a clairvoyant autoscaler{bound}.{swings}"
     )
 
 
@@ -121,9 +134,11 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
         figures.Axis("instances", "count", from_zero=True),
         markers=False,
     )
-    known = [point for point in trial.timeline if point.latency_s is not None]
-    if known:
-        _draw_latency(figure, [(p.at_s, (p.latency_s or 0.0) * 1e9) for p in known])
+    most = math.ceil(max(level for _, level in (*trial.supply, *trial.demand)))
+    whole = range(0, most + 1, math.ceil(max(1, most) / _TICKS))
+    figure["layout"]["yaxis"] |= {"tickvals": [*whole], "ticktext": [*map(str, whole)]}
+    if any(point.latency_s is not None for point in trial.timeline):
+        _draw_latency(figure, trial.timeline)
     data = table(
         trial.timeline,
         text("time", lambda point: f"{point.at_s:.1f} s"),
@@ -144,20 +159,26 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
     return Chart(f"elastic-{wording.slug(name)}", title, figure, data, caption, brief=None)
 
 
-def _draw_latency(figure: dict[str, Any], points: Sequence[tuple[float, float]]) -> None:
+def _draw_latency(figure: dict[str, Any], timeline: Sequence[LoadInterval]) -> None:
+    """Draws a line with gaps where nothing was answered."""
     colour, _, _ = palette.style(2)
-    hover = [f"latency, {at_s:.1f} s: {units.format_value(ns, 'ns')}" for at_s, ns in points]
+    times_ns = [None if p.latency_s is None else p.latency_s * 1e9 for p in timeline]
+    hover = [
+        f"latency, {point.at_s:.1f} s: "
+        + ("no response" if ns is None else units.format_value(ns, "ns"))
+        for point, ns in zip(timeline, times_ns, strict=True)
+    ]
     drawn = figures.trace(
         "latency",
-        [at_s * 1e9 for at_s, _ in points],
-        [ns for _, ns in points],
+        [point.at_s * 1e9 for point in timeline],
+        times_ns,
         hover,
         mode="lines",
         line={"color": colour, "width": 1},
         yaxis="y2",
     )
     figure["data"].append(drawn)
-    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), [ns for _, ns in points])
+    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), [ns for ns in times_ns if ns])
     figure["layout"]["yaxis2"] = axis | {"overlaying": "y", "side": "right", "showgrid": False}
 
 
@@ -165,26 +186,44 @@ def _level(pairs: Sequence[tuple[float, float]], at_s: float) -> float:
     return next((level for begin_s, level in reversed(pairs) if begin_s < at_s), pairs[0][1])
 
 
+def _name(summary: AutoscalerSummary) -> str:
+    """The autoscaler as the tables name it: figures of one that is not judged are no judgement."""
+    return f"{summary.autoscaler} (not judged)" if summary.problems else summary.autoscaler
+
+
 def service_table(elastic: Elasticity) -> Table:
     """Returns violations of the objective and cost of each autoscaler."""
     return table(
         elastic.autoscalers,
-        text("autoscaler", lambda row: row.autoscaler),
+        text("autoscaler", _name),
         number("rounds", lambda row: row.rounds),
         *interval("requests beyond", lambda row: row.violated_requests),
         *interval("time beyond", lambda row: row.violated_time),
         *interval("cost", lambda row: wording.plain(row.cost)),
+        number("at the cap", lambda row: row.cost_bound and f"{row.cost_bound:.3g}"),
         number("oscillates", lambda row: f"{row.oscillating_rounds} of {row.rounds}"),
         caption=f"Requests that failed or missed the limit of {wording.clean(elastic.objective)}, "
         "time in whose intervals its percentile did, and billed time over that of a clairvoyant "
-        "autoscaler that meets the demand at all times. Means of the rounds.",
+        "autoscaler that meets the demand at all times. At the cap: with the largest number of "
+        f"instances throughout.{_attack(elastic)} Means of the rounds.",
+    )
+
+
+def _attack(elastic: Elasticity) -> str:
+    """Returns what the cost means under an attack; empty without one."""
+    rate = elastic.trials[0].attack_per_s
+    if not rate:
+        return ""
+    return (
+        f" {units.format_value(rate, 'per_s')} of the second half are an attack that a clairvoyant "
+        "autoscaler does not serve: cost above 1 is what it makes the owner pay."
     )
 
 
 def measures_table(elastic: Elasticity) -> Table:
     """Returns the measures of SPEC RG."""
     rows: list[tuple[str, str, Estimate]] = [
-        (summary.autoscaler, title, summary.measures[name])
+        (_name(summary), title, summary.measures[name])
         for summary in elastic.autoscalers
         for name, title in _MEASURES.items()
     ]
@@ -194,9 +233,9 @@ def measures_table(elastic: Elasticity) -> Table:
         text("measure", lambda row: row[1]),
         *interval("value", lambda row: row[2]),
         number("n", lambda row: row[2].n),
-        caption="Measures of SPEC RG, of which smaller is better: missing and surplus instances "
-        "relative to the demand, shares of time, changes that the demand does not have. Means of "
-        "the rounds.",
+        caption="Measures of SPEC RG, of which smaller is better (of jitter, closer to 0): missing "
+        "and surplus instances relative to the demand, shares of time, changes that the demand "
+        "does not have. Means of the rounds.",
     )
 
 
@@ -206,10 +245,10 @@ def segments_table(elastic: Elasticity) -> Table | None:
     for summary in elastic.autoscalers:
         if summary.decision_interval is not None:
             name = "between decisions"
-            rows.append((summary.autoscaler, "", name, summary.decision_interval))
+            rows.append((_name(summary), "", name, summary.decision_interval))
         for direction, segments in (("out", summary.out_segments), ("in", summary.in_segments)):
             rows += [
-                (summary.autoscaler, direction, _SEGMENTS[name], estimate)
+                (_name(summary), direction, _SEGMENTS[name], estimate)
                 for name, estimate in segments.items()
             ]
     if not rows:
@@ -221,8 +260,9 @@ def segments_table(elastic: Elasticity) -> Table | None:
         text("segment", lambda row: row[2]),
         *interval("time", lambda row: row[3]),
         number("n", lambda row: row[3].n),
-        caption="Medians over all changes. Metric lag: from the change of the demand to the value "
-        "at which the rule wants another number; it contains the interval of the metric.",
+        caption="Means over the rounds of the median of each. Metric lag: from the change of the "
+        "demand to the value at which the rule wants another number; it contains the interval of "
+        "the metric.",
     )
 
 

@@ -16,34 +16,57 @@ _UNSENT_RATIO = 0.01
 _LATE_RATIO = 0.1
 """Delay of the generator, as a share of the objective's limit, that is its own limit."""
 _SILENT_RATIO = 0.1
-"""Share of a trial at its end in which nothing is answered, from which the service is down."""
+"""Share of a trial without any response from which the service counts as down."""
+_SILENT_REQUESTS = 10
+"""Requests that were due in such a time at least: a few of them may be answered by chance later."""
 MAXIMUM = "maximum"
 
 
-def problems_of(
-    own: ElasticTrial, trial: BalancedTrial, scaler: BackgroundSamples
-) -> Iterator[str]:
+def death_of(own: ElasticTrial) -> str:
+    """Returns that the service was down at the end of a trial, in a sentence; empty if it was not.
+
+    The generator runs out of connections then, which is no fault of its own.
+    """
+    silent = _silences(own)
+    if not silent or silent[-1][1] < own.timeline[-1].at_s:
+        return ""
+    since_s = silent[-1][0]
+    since = f"after {since_s:.0f} s" if since_s else "at any time"
+    return f"The service died: no request was answered {since}."
+
+
+def _silences(own: ElasticTrial) -> list[tuple[float, float]]:
+    """Returns begin and end of each time without a response that is long and had requests."""
+    silences: list[tuple[float, float]] = []
+    begin_s = before_s = due = 0.0
+    for place, interval in enumerate(own.timeline):
+        if not interval.responses_per_s:
+            due += interval.offered_per_s * (interval.at_s - before_s)
+        before_s = interval.at_s
+        if interval.responses_per_s or place == len(own.timeline) - 1:
+            end_s = own.timeline[place - 1].at_s if interval.responses_per_s else interval.at_s
+            is_long = end_s - begin_s >= _SILENT_RATIO * own.duration_s
+            if is_long and due >= _SILENT_REQUESTS:
+                silences.append((begin_s, end_s))
+            begin_s, due = interval.at_s, 0.0
+    return silences
+
+
+def problems_of(own: ElasticTrial) -> Iterator[str]:
     """Yields a sentence for each reason not to judge the autoscaler by a trial."""
+    if death := death_of(own):
+        yield death
     levels = [count for _, count in own.demand]
     if len(set(levels)) == 1:
         yield (
             f"The demand was {plural(int(levels[0]), 'instance')} throughout: "
             "nothing had to be scaled. Use a higher --high."
         )
-    elif len(own.supply) == 1:
+    elif not own.changes:
         yield (
             "The autoscaler never changed the number of instances, while the demand went from "
             f"{min(levels):g} to {max(levels):g}."
         )
-    tail = [
-        interval
-        for interval in own.timeline
-        if interval.at_s > (1 - _SILENT_RATIO) * own.duration_s
-    ]
-    if tail and not any(interval.responses_per_s for interval in tail):
-        answered = [interval.at_s for interval in own.timeline if interval.responses_per_s]
-        since = f"after {answered[-1]:.0f} s" if answered else "at any time"
-        yield f"The service died: no request was answered {since}."
 
 
 def disturbances_of(
@@ -97,7 +120,7 @@ def _p99(counted: Sequence[tuple[float, int]]) -> float:
     return histograms.quantile([(list(values), list(counts))], 0.99)
 
 
-def notes_of(own: ElasticTrial, trial: BalancedTrial, scaler: BackgroundSamples) -> Iterator[str]:
+def notes_of(own: ElasticTrial, scaler: BackgroundSamples) -> Iterator[str]:
     """Yields what a trial's figures have to be read with: caps, machines that died."""
     capped = [decision for decision in own.decisions if decision.reason == MAXIMUM]
     if capped:
@@ -106,9 +129,17 @@ def notes_of(own: ElasticTrial, trial: BalancedTrial, scaler: BackgroundSamples)
             f"The cap of {plural(capped[0].desired, 'instance')} was reached: the rule wanted up "
             f"to {wanted}."
         )
-    died = sum(
-        sample.metric == "steps_count" and sample.factors["step"] == "died"
-        for sample in scaler.samples
+    died, failed = (
+        sum(
+            sample.metric == "steps_count" and sample.factors["step"] == step
+            for sample in scaler.samples
+        )
+        for step in ("died", "failed")
     )
     if died:
         yield f"{plural(died, 'machine')} died; the autoscaler replaced what its rule wanted."
+    if failed:
+        yield f"{plural(failed, 'start')} of a machine failed, because its control did not answer."
+    for begin_s, end_s in _silences(own):
+        if end_s < own.timeline[-1].at_s:
+            yield f"No request was answered from {begin_s:.0f} s to {end_s:.0f} s."

@@ -18,6 +18,8 @@ _ROUNDS = 2
 _SPREAD = 100.0  # of the range that is searched below the rate of the closed loop
 _ABOVE = 1.2
 _TRIAL_S = (1.0, 60.0)
+_OVERLOAD = 0.1
+"""Overload that a trial has to show: a shorter one takes a rate beyond the capacity as served."""
 _STAGES_WITHOUT = 3
 _TRIALS_OF_BUDGET = 12
 """A search needs about so many trials to have an interval, so none takes more of the budget."""
@@ -60,11 +62,13 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """End of a search: a relative half-width, or a time."""
+    """End of a search: a relative half-width, or a time. spread: highest over lowest rate of the
+    range that is searched; the closed loop has the highest but for a fifth."""
 
     precision_ratio: float
     budget_s: float
     confidence: float
+    spread: float = _SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,9 @@ def search(
     costs: as measured before the search. Raises the failure of the third stage in a row without an
     outcome, or where none has one.
     """
-    lowest = max(closed_loop_per_s / _SPREAD, _LEAST_REQUESTS / longest_trial_s(limits.budget_s))
+    lowest = max(
+        closed_loop_per_s / limits.spread, _LEAST_REQUESTS / longest_trial_s(limits.budget_s)
+    )
     among = RateRange(min(lowest, closed_loop_per_s / 2), closed_loop_per_s * _ABOVE)
     outcomes: list[TrialOutcome] = []
     stages: list[SearchStage] = []
@@ -203,9 +209,13 @@ def longest_trial_s(budget_s: float) -> float:
 
 
 def trial_s(objective: LatencyObjective, rate_per_s: float) -> float:
-    """Seconds in which this rate has enough requests for the objective's percentile."""
+    """Seconds in which this rate has enough requests for the objective's percentile, and in which
+    an overload of a tenth is seen: its queue has to reach the limit before that percentile of the
+    requests is sent."""
     low, high = _TRIAL_S
-    return min(high, max(low, math.ceil(objective.least_requests / rate_per_s)))
+    grown_s = 1e-9 * objective.limit_ns / (_OVERLOAD * objective.share_ratio)
+    requests_s = math.ceil(objective.least_requests / rate_per_s)
+    return min(high, max(low, requests_s, grown_s))
 
 
 def conclusion(

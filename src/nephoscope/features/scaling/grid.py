@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from nephoscope.autoscalers import rules
 from nephoscope.autoscalers.rules import ScalingRule
 from nephoscope.core.errors import UsageError
-from nephoscope.stats.scaling_settings import rule_of
+from nephoscope.stats.scaling_settings import axes_of, rule_of
 
 LARGEST = 5000
 """Candidates of a search."""
@@ -60,7 +59,7 @@ def candidates(texts: Sequence[str]) -> list[RuleCandidate]:
     """
     made: dict[str, RuleCandidate] = {}
     for text in texts:
-        policy, axes = _axes(text)
+        policy, axes = axes_of(text)
         count = 1
         for values in axes.values():
             count *= len(values)
@@ -73,50 +72,3 @@ def candidates(texts: Sequence[str]) -> list[RuleCandidate]:
             candidate = RuleCandidate(policy, settings, rule_of(policy, settings))
             made.setdefault(str(candidate), candidate)
     return list(made.values())
-
-
-def _axes(text: str) -> tuple[str, dict[str, list[str]]]:
-    """Returns the policy and the values of its settings, of either form of a rule.
-
-    `rate=40`, `queue=1..4`, `predictive=40` and `schedule=…` are those of `nephoscope elastic`.
-    """
-    head, _, rest = text.strip().partition(",")
-    policy, colon, first = head.partition(":")
-    axes: dict[str, list[str]] = {}
-    if "=" in policy:
-        (policy, axes), parts = _short_form(text, head), rest.split(",") if rest else []
-    else:
-        parts = [part for part in (first, *rest.split(",")) if part or colon]
-    for part in filter(None, parts):
-        name, equals, values = part.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or not name or name in axes:
-            raise UsageError(
-                f"--rule '{text:.60}': '{part:.40}' is no setting, or there twice.",
-                "Write, e.g., rate=40 or tracking:metric=rate,target=30|40,cooldown_in=5min.",
-            )
-        axes[name] = [value.strip() for value in values.split("|")]
-    return policy, axes
-
-
-def _short_form(text: str, head: str) -> tuple[str, dict[str, list[str]]]:
-    name, _, values = head.partition("=")
-    levels = [value.strip() for value in values.split("|")]
-    if name == rules.PREDICTIVE:
-        return name, {"target": levels}
-    if name == rules.SCHEDULE:
-        return name, {"schedule": levels}
-    if name not in rules.METRICS:
-        raise UsageError(
-            f"--rule '{text:.60}': there is no metric '{name:.40}'.",
-            f"Metrics: {', '.join(rules.METRICS)}.",
-        )
-    if ".." not in values:
-        return rules.TRACKING, {"metric": [name], "target": levels}
-    if len(levels) > 1:
-        raise UsageError(
-            f"--rule '{text:.60}': bounds have one value each here.",
-            f"Write step:metric={name},up_at=…|…,down_at=…|….",
-        )
-    low, _, high = values.partition("..")
-    return rules.STEP, {"metric": [name], "down_at": [low.strip()], "up_at": [high.strip()]}

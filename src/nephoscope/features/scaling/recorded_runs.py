@@ -106,7 +106,10 @@ def _service(
         for name in ("boot", "warm_up", "metric_lag", "metric_interval", "decision_interval")
     }
     return ScaledService(
-        services_per_s=1e9 * float(params.get("workers", 1)) / float(params["service_mean_ns"]),
+        # A request that works uses one CPU at most, and no more than the machine has.
+        services_per_s=1e9
+        * min(float(params.get("workers", 1)), float(scaler.params["cpus"]))
+        / float(params["service_mean_ns"]),
         objective=ResponseObjective(objective.limit_ns / 1e9, objective.share_ratio),
         boot_s=seconds["boot"],
         warm_up_s=seconds["warm_up"],

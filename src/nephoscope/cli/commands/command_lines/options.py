@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from nephoscope.cli.kit.options import (
     FILE,
@@ -19,6 +18,7 @@ from nephoscope.cli.kit.options import (
     option,
     ratio,
     repeated,
+    stated,
 )
 from nephoscope.core.errors import UsageError
 
@@ -196,11 +196,4 @@ class CommandOptions:
 
 def given_options() -> list[str]:
     """Returns the names of these options that stand on the command line."""
-    context = click.get_current_context()
-    own = {field.name for field in fields(CommandOptions)}
-    return [
-        max(param.opts, key=len)
-        for param in context.command.params
-        if param.name in own
-        and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
-    ]
+    return stated(field.name for field in fields(CommandOptions))

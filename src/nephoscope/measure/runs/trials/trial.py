@@ -273,6 +273,15 @@ class GroupTrial:
     async def _start_load(self, background: Background, name: str) -> None:
         pool = self._stage.pool
         spec = self._spec(background.benchmark)
+        params = with_seed(
+            self._setting,
+            background.params,
+            spec,
+            f"{background.name} on {name}",
+            seed=self._stage.seed,
+            round=self._round,
+        )
+        background = replace(background, params=params)
         load = Load(background, name, spec, pool[name].shares_clock)
         peer = None
         if server := background.server_of(name):
