@@ -20,15 +20,15 @@ from trials import Trial, refused, run
 
 pytestmark = [veth.needs_it, needs("ethtool", "ping"), pytest.mark.together]
 
-ASKER, ASKED, THIRD, FOREIGN = (f"10.99.76.{number}" for number in (1, 2, 3, 77))
+HOST, THIRD, FOREIGN = (f"10.99.76.{number}" for number in (2, 3, 77))
 ONE_VLAN = {"a": {"vlan": 10}, "b": {"vlan": 10}, "c": {"vlan": 10}}
 TWO_VLANS = {"a": {"vlan": 10}, "b": {"vlan": 20}, "c": {"vlan": 20}}
 LEAK = {**TWO_VLANS, "a": {"vlan": 10, "tagged": [20]}}
 OPEN, CLOSED = 8080, 8081
 MS = 1_000_000
 PARAMS = {
-    "host": ASKED,
-    "authorised_hosts": [ASKED],
+    "host": HOST,
+    "authorised_hosts": [HOST],
     "tcp_ports": [OPEN, CLOSED],
     "udp_ports": [CLOSED],
     "vlans": [20],
@@ -39,7 +39,7 @@ PARAMS = {
 
 LISTENER = f"""
 import socket
-with socket.create_server(("{ASKED}", {OPEN})) as server:
+with socket.create_server(("{HOST}", {OPEN})) as server:
     print("ready", flush=True)
     while True:
         server.accept()[0].close()

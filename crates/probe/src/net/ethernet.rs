@@ -21,10 +21,8 @@ const FRAME_BYTES: usize = 2048;
 /// A network interface, by the address that it has.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    pub name: String,
     index: u32,
     station: Station,
-    pub address: Ipv4Addr,
 }
 
 impl Interface {
@@ -40,7 +38,7 @@ impl Interface {
         }
         let station = station_in(read("address").trim());
         let index = read("ifindex").trim().parse().ok();
-        Ok(station.zip(index).map(|(station, index)| Self { name, index, station, address }))
+        Ok(station.zip(index).map(|(station, index)| Self { index, station }))
     }
 }
 
@@ -267,11 +265,11 @@ mod tests {
     use super::*;
 
     const OWN: Station = [2, 0, 0, 0, 0, 1];
-    const ASKED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
-    const ASKER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+    const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+    const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
     fn reply(vlan: Option<u16>) -> Vec<u8> {
-        let mut frame = request_frame(OWN, ASKER, ASKED, vlan);
+        let mut frame = request_frame(OWN, SENDER, HOST, vlan);
         let operation = frame.len() - ARP_BYTES + 7;
         frame[operation] = 2;
         frame
@@ -279,13 +277,13 @@ mod tests {
 
     #[test]
     fn only_the_reply_to_a_request_is_one() {
-        assert!(is_reply(&reply(None), ASKED, ASKER));
-        assert!(is_reply(&reply(Some(7)), ASKED, ASKER));
-        assert!(!is_reply(&reply(None), ASKED, Ipv4Addr::new(192, 0, 2, 9)));
-        assert!(!is_reply(&reply(None), ASKER, ASKER));
-        assert!(!is_reply(&request_frame(OWN, ASKED, ASKER, None), ASKED, ASKER));
-        assert!(!is_reply(&reply(None)[..30], ASKED, ASKER));
-        assert!(!is_reply(&[], ASKED, ASKER));
+        assert!(is_reply(&reply(None), HOST, SENDER));
+        assert!(is_reply(&reply(Some(7)), HOST, SENDER));
+        assert!(!is_reply(&reply(None), HOST, Ipv4Addr::new(192, 0, 2, 9)));
+        assert!(!is_reply(&reply(None), SENDER, SENDER));
+        assert!(!is_reply(&request_frame(OWN, HOST, SENDER, None), HOST, SENDER));
+        assert!(!is_reply(&reply(None)[..30], HOST, SENDER));
+        assert!(!is_reply(&[], HOST, SENDER));
     }
 
     #[test]
@@ -298,7 +296,7 @@ mod tests {
     #[test]
     fn loopback_is_no_ethernet() {
         assert!(Interface::with(Ipv4Addr::LOCALHOST).unwrap().is_none());
-        assert_eq!(Interface::with(ASKED).unwrap_err().name, "no_interface");
+        assert_eq!(Interface::with(HOST).unwrap_err().name, "no_interface");
         assert_eq!(local_address(Ipv4Addr::LOCALHOST.into()), Some(Ipv4Addr::LOCALHOST.into()));
     }
 }
