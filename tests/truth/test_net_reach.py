@@ -77,12 +77,12 @@ class Machines:
         for number, name in enumerate("abc", 1):
             space, switch = self.names[name], self.names["s"]
             ends = ["veth0", "address", station(number), "type", "veth"]
-            ends += ["peer", "name", name, "netns", switch]
+            ends += ["peer", "name", f"port-{name}", "netns", switch]
             veth.call(["ip", "-n", space, "link", "add", *ends])
             address = f"10.99.76.{number}/24"
             veth.call(["ip", "-n", space, "address", "add", address, "dev", "veth0"])
             veth.call(["ip", "-n", space, "link", "set", "veth0", "up"])
-            veth.call(["ip", "-n", switch, "link", "set", name, "up"])
+            veth.call(["ip", "-n", switch, "link", "set", f"port-{name}", "up"])
             # A packet that the switch copies has no sum that a card would add later.
             veth.call([*self.inside[name], "ethtool", "-K", "veth0", "tx", "off"])
 
@@ -122,7 +122,8 @@ def machines(ports: dict[str, Any], *, floods: bool = False) -> Iterator[Machine
     made = Machines()
     try:
         made.make()
-        settings = json.dumps({"ports": ports, "floods": floods})
+        named = {f"port-{name}": port for name, port in ports.items()}
+        settings = json.dumps({"ports": named, "floods": floods})
         made.start("s", sys.executable, str(Path(__file__).with_name("vlan_switch.py")), settings)
         made.start("b", sys.executable, "-c", LISTENER)
         yield made
