@@ -85,7 +85,7 @@ def test_a_real_server_says_the_same_to_qstat(tmp_path: Path) -> None:
         # Fewer than the ten that it answers at once.
         assert trial.one("returned_count") == trial.one("sent_count") == 4
         mean_ms, qstat_ms = trial.one("rtt_sent_mean_ns") / MS, int(told[6])
-        # qstat counts whole milliseconds; a server on loopback answers within one, and a frame of 50.
+        # qstat counts whole milliseconds. The server answers at once, or after a frame of 50 ms.
         return f"{mean_ms:.2f} ms, {qstat_ms} ms by qstat", max(mean_ms, qstat_ms) <= 50
 
     with openarena(tmp_path, port):
