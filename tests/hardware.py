@@ -30,6 +30,7 @@ class Feature(StrEnum):
     DISK = "needs a disk behind this folder"
     LOOP_DEVICES = "needs loop devices"
     TUN = "needs /dev/net/tun"
+    PAGE_MERGING = "needs the kernel's merging of equal pages (KSM)"
     PACKET_FILTER = "needs the kernel's packet filter"
     PERF_EVENTS = "needs perf events"
     CLOSED_PING_SOCKETS = "needs ping sockets to be forbidden"

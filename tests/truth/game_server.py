@@ -1,4 +1,4 @@
-"""A game server (A2S) that answers each query as planned, and notes how long it took."""
+"""A game server (A2S or Quake 3) that answers each query as planned, and notes how long it took."""
 
 from __future__ import annotations
 
@@ -13,17 +13,29 @@ from dataclasses import dataclass, field
 SO_TIMESTAMPNS = 35
 """Of asm-generic/socket.h; Python has no name for it."""
 
-QUERY = b"\xff\xff\xff\xffTSource Engine Query\0"
-INFO = b"\xff\xff\xff\xffI\x11Planned\0map\0folder\0game\0\x0a\0\x05\x20\x02dl\0\x01"
-FACTS = {
+MESSAGES = {
+    "a2s": (
+        b"\xff\xff\xff\xffTSource Engine Query\0",
+        b"\xff\xff\xff\xffI\x11Planned\0map\0folder\0game\0\x0a\0\x05\x20\x02dl\0\x01",
+    ),
+    "quake3": (
+        b"\xff\xff\xff\xffgetstatus",
+        b"\xff\xff\xff\xffstatusResponse\n\\sv_hostname\\Planned\\mapname\\map\\gamename\\folder"
+        b"\\version\\game\\sv_maxclients\\32\n" + b'0 48 "a"\n' * 5,
+    ),
+}
+"""Protocol -> its query, and the answer of this server."""
+
+_FACTS = {
     "name": "Planned",
     "map": "map",
     "folder": "folder",
     "game": "game",
     "players": 5,
     "places": 32,
-    "bots": 2,
 }
+# The Quake 3 engine does not state which players are bots.
+FACTS = {"a2s": {**_FACTS, "bots": 2}, "quake3": _FACTS}
 
 
 @dataclass
@@ -45,8 +57,9 @@ def arrival_ns(ancillary: Sequence[tuple[int, int, bytes]]) -> int:
 
 
 @contextmanager
-def answering(delays_s: Sequence[float | None]) -> Iterator[GameServer]:
+def answering(delays_s: Sequence[float | None], protocol: str) -> Iterator[GameServer]:
     """Serves on loopback. The first query, which comes before a trial, is answered at once."""
+    question, answer = MESSAGES[protocol]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind(("127.0.0.1", 0))
         own.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -61,7 +74,7 @@ def answering(delays_s: Sequence[float | None]) -> Iterator[GameServer]:
                     query, stamps, _, source = own.recvmsg(2048, 64)
                 except TimeoutError:
                     continue
-                assert query == QUERY
+                assert query == question
                 if not is_first:
                     delay_s = delays_s[len(server.taken_s)]
                     server.taken_s.append(delay_s)
@@ -70,7 +83,7 @@ def answering(delays_s: Sequence[float | None]) -> Iterator[GameServer]:
                     time.sleep(delay_s)
                     server.taken_s[-1] = (time.time_ns() - arrival_ns(stamps)) / 1e9
                 is_first = False
-                own.sendto(INFO, source)
+                own.sendto(answer, source)
 
         thread = threading.Thread(target=serve)
         thread.start()

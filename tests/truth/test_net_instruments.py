@@ -253,11 +253,13 @@ def test_without_permission_icmp_says_what_to_do() -> None:
     assert "ping_group_range" in done.stderr
 
 
-def test_queries_are_answered_by_the_far_side() -> None:
-    trial = measure("net.query", {"rate_per_s": 100, "duration_ns": 200_000_000})
+@pytest.mark.parametrize(("protocol", "before"), [("a2s", 2), ("quake3", 1)])
+def test_queries_are_answered_by_the_far_side(protocol: str, before: int) -> None:
+    """Before the trial: the challenge of a2s, and what the server says of itself."""
+    params = {"protocol": protocol, "rate_per_s": 100, "duration_ns": 200_000_000}
+    trial = measure("net.query", params)
     assert trial.one("sent_count") == trial.one("returned_count") == 20
-    # Two more before the trial: the challenge, and what the server says of itself.
-    assert trial.served["queries"] == 22
+    assert trial.served["queries"] == 20 + before
     (server,) = [s["document"] for s in trial.samples if s["metric"] == "game_server"]
     assert server["name"] == "Nephoscope"
 

@@ -76,9 +76,11 @@ def check_losses(trial: Trial, lost_runs: list[int], slot_ns: float) -> None:
     assert trial.one("loss_episode_ns") == pytest.approx(mean(lost_runs) * slot_ns)
 
 
+@pytest.mark.parametrize("protocol", game_server.MESSAGES)
 @pytest.mark.truth("net.query", *TIMES, *COUNTS, "game_server")
-def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
+def test_a_game_server_s_times_and_losses_are_those_of_its_plan(protocol: str) -> None:
     params = {
+        "protocol": protocol,
         "host": "127.0.0.1",
         "rate_per_s": 1000 / SPACING_MS,
         "duration_ns": 3 * EACH * SPACING_MS * MS,
@@ -93,20 +95,20 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan() -> None:
         with (
             without_idle_cpus(),
             real_time(inherited=True),
-            game_server.answering(PLAN) as server,
+            game_server.answering(PLAN, protocol) as server,
             controlled("run", "net.query", {**params, "port": server.port}) as probe,
         ):
             probe.ready()
             probe.say("go")
             trial = probe.trial()
-        assert trial.document("game_server") == game_server.FACTS
+        assert trial.document("game_server") == game_server.FACTS[protocol]
         assert trial.one("sent_count") == len(server.taken_s) == 3 * EACH
         check_losses(trial, [2, 1], SPACING_MS * MS)
         assert trial.series("interval_sent_count") == [EACH] * 3
         assert trial.series("interval_lost_count") == [0, 2, 1]
         return judged(trial, [None if t is None else 1e3 * t for t in server.taken_s])
 
-    attempt("a plan of queries", once, contends=True)
+    attempt(f"a plan of queries by {protocol}", once, contends=True)
 
 
 def medians_ms(noted_ms: list[float | None], number: int) -> list[float]:

@@ -27,7 +27,7 @@ WITHIN = {
     *("direction", "kernel", "type", "operation", "vector_bytes", "streams"),
     *("load", "phase", "cpu", "process"),
     *("region", "vm", "vcpu"),
-    *("request", "limit_ns"),
+    *("request", "limit_ns", "probe"),
     *("cache", "client", "object_bytes"),
 }
 """Factors of samples, and of the rows of loads, which no plan varies."""

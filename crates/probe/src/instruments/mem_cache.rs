@@ -61,7 +61,7 @@ pub const SPEC: Spec = Spec {
         ladder::TIME_PER_POINT_NS,
         ladder::CPU,
         Param::choice("pages", "huge", pages::WORDS)
-            .doc("Pages of the vector: huge (madvise), small (huge pages off), or system default."),
+            .doc("Pages of the vector: huge (madvise), small (huge pages off), system default, or mergeable (small, offered to KSM)."),
     ],
     metrics: &[Metric::higher("cache_bytes_per_s")
         .headline()

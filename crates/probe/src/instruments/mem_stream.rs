@@ -76,7 +76,7 @@ pub const SPEC: Spec = Spec {
         Param::choice("store", "auto", &["auto", "regular", "nontemporal"])
             .doc("Stores through the caches or past them; auto decides by size."),
         Param::choice("pages", "huge", pages::WORDS)
-            .doc("Pages of the arrays: huge (madvise), small (huge pages off), or system default."),
+            .doc("Pages of the arrays: huge (madvise), small (huge pages off), system default, or mergeable (small, offered to KSM)."),
     ],
     metrics: &[
         Metric::higher("stream_bytes_per_s")

@@ -23,6 +23,7 @@ mod load_cpu;
 mod load_disk;
 mod load_files;
 mod load_memory;
+mod load_merging;
 mod load_net;
 mod load_packets;
 mod load_switches;
@@ -32,6 +33,7 @@ mod mem_stream;
 mod net_loopback;
 mod net_path;
 mod net_query;
+mod net_reach;
 mod net_rtt;
 mod net_throughput;
 mod null;
@@ -98,6 +100,7 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(net_throughput::serve), ..instrument!(net_throughput) },
     Instrument { serve: Some(net_path::serve), ..instrument!(net_path) },
     Instrument { serve: Some(net_query::serve), ..instrument!(net_query) },
+    instrument!(net_reach),
     instrument!(http_load),
     Instrument { serve: Some(http_serve::serve), ..instrument!(http_serve) },
     instrument!(kv_load),
@@ -105,6 +108,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(command_duet),
     instrument!(load_cpu),
     instrument!(load_memory),
+    instrument!(load_merging),
     instrument!(load_cache),
     instrument!(load_disk),
     instrument!(load_files),

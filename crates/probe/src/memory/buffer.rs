@@ -12,6 +12,8 @@ pub enum Pages {
     Huge,
     /// Whatever the machine does by itself.
     Default,
+    /// Base pages that the kernel may merge with equal ones (KSM).
+    Mergeable,
 }
 
 /// An anonymous private mapping.
@@ -63,14 +65,15 @@ impl Buffer {
                 libc::munmap(raw.add(skip + rounded).cast(), slack - skip);
             }
             let start = raw.add(skip);
-            let advice = match pages {
-                Pages::Small => Some(libc::MADV_NOHUGEPAGE),
-                Pages::Huge => Some(libc::MADV_HUGEPAGE),
-                Pages::Default => None,
+            let advices: &[libc::c_int] = match pages {
+                Pages::Small => &[libc::MADV_NOHUGEPAGE],
+                Pages::Huge => &[libc::MADV_HUGEPAGE],
+                Pages::Default => &[],
+                Pages::Mergeable => &[libc::MADV_NOHUGEPAGE, libc::MADV_MERGEABLE],
             };
-            if let Some(advice) = advice {
-                // A kernel without transparent huge pages refuses; the pages are then small.
-                libc::madvise(start.cast(), rounded, advice);
+            for advice in advices {
+                // A kernel without huge pages or without merging refuses; the pages are then ordinary.
+                libc::madvise(start.cast(), rounded, *advice);
             }
             Ok(Self { start, bytes: rounded })
         }
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn sizes_that_would_wrap_are_refused() {
-        for pages in [Pages::Default, Pages::Small, Pages::Huge] {
+        for pages in [Pages::Default, Pages::Small, Pages::Huge, Pages::Mergeable] {
             assert!(Buffer::map(usize::MAX, pages).is_err());
             assert!(Buffer::map_parts(usize::MAX / 4096, 8192, pages).is_err());
         }

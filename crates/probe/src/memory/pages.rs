@@ -2,7 +2,7 @@
 use crate::memory::buffer::Buffer;
 
 /// The words that benchmarks take for the pages of their working set.
-pub const WORDS: &[&str] = &["huge", "small", "default"];
+pub const WORDS: &[&str] = &["huge", "small", "default", "mergeable"];
 
 /// Bytes of `buffer` that lie on transparent huge pages once it was touched; `None` where the kernel
 /// does not tell.

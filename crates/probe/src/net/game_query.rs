@@ -1,9 +1,9 @@
-//! The server query of Source and GoldSrc games (A2S_INFO): its messages, a question before a trial,
-//! and a responder.
+//! Queries of game servers: the messages of Source and GoldSrc games (A2S_INFO), a question before a
+//! trial by either protocol, and a responder.
 use super::connection::{readable, End};
 use super::messages::{send_message, UdpPort};
-use super::random_bytes;
 use super::server::{listen_both, Reception};
+use super::{quake3_status, random_bytes};
 use crate::error::{FailureKind, ProbeError, Result};
 use crate::trial::session::Session;
 use crate::trial::{ListenConfig, Trial};
@@ -13,8 +13,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Every message begins with it.
-pub const HEAD: [u8; 4] = [0xFF; 4];
+/// Every message of either protocol begins with it.
+const HEAD: [u8; 4] = [0xFF; 4];
 const INFO_REQUEST: &[u8] = b"\xFF\xFF\xFF\xFFTSource Engine Query\0";
 const INFO: u8 = b'I';
 const CHALLENGE: u8 = b'A';
@@ -23,18 +23,71 @@ const CHALLENGE_BYTES: usize = 4;
 const ATTEMPTS: u32 = 5;
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// The protocol that a game server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GameProtocol {
+    /// Source and GoldSrc games.
+    A2s,
+    /// Games of the Quake 3 engine.
+    Quake3,
+}
+
+impl GameProtocol {
+    pub const WORDS: &[&str] = &["a2s", "quake3"];
+
+    /// The protocol of one of `WORDS`.
+    pub fn named(word: &str) -> Self {
+        if word == "quake3" {
+            Self::Quake3
+        } else {
+            Self::A2s
+        }
+    }
+
+    fn question(self, challenge: Option<[u8; CHALLENGE_BYTES]>) -> Vec<u8> {
+        match self {
+            Self::A2s => request(challenge),
+            Self::Quake3 => quake3_status::REQUEST.to_vec(),
+        }
+    }
+
+    fn parse(self, datagram: &[u8]) -> QueryResponse {
+        match self {
+            Self::A2s => parse(datagram),
+            Self::Quake3 => {
+                quake3_status::parse(datagram).map_or(QueryResponse::Other, QueryResponse::Info)
+            }
+        }
+    }
+
+    /// What every answer to the question begins with.
+    pub fn answer_head(self) -> &'static [u8] {
+        match self {
+            Self::A2s => &HEAD,
+            Self::Quake3 => quake3_status::STATUS_HEAD,
+        }
+    }
+
+    fn usual_port(self) -> u16 {
+        match self {
+            Self::A2s => 27_015,
+            Self::Quake3 => 27_960,
+        }
+    }
+}
+
 /// Returns a request, with the number that a server asked to be told.
-pub fn request(challenge: Option<[u8; CHALLENGE_BYTES]>) -> Vec<u8> {
+fn request(challenge: Option<[u8; CHALLENGE_BYTES]>) -> Vec<u8> {
     let mut request = INFO_REQUEST.to_vec();
     request.extend(challenge.into_iter().flatten());
     request
 }
 
-/// What a server says of itself, and the number that it asks for.
+/// What a server says of itself, and the question that it answered.
 #[derive(Debug)]
 pub struct GameServer {
     pub facts: Value,
-    pub challenge: Option<[u8; CHALLENGE_BYTES]>,
+    pub question: Vec<u8>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -72,7 +125,7 @@ fn parse_info(bytes: &[u8]) -> Option<Value> {
 }
 
 /// Asks a server what it is, as a game's client does.
-pub fn ask(session: Session, to: SocketAddr) -> Result<GameServer> {
+pub fn ask(session: Session, to: SocketAddr, protocol: GameProtocol) -> Result<GameServer> {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -86,28 +139,32 @@ pub fn ask(session: Session, to: SocketAddr) -> Result<GameServer> {
     let (mut challenge, mut buffer) = (None, [0u8; 2048]);
     for _ in 0..ATTEMPTS {
         session.check()?;
-        let got = socket.send(&request(challenge)).and_then(|_| socket.recv(&mut buffer));
-        match got.map(|bytes| parse(&buffer[..bytes])) {
-            Ok(QueryResponse::Info(facts)) => return Ok(GameServer { facts, challenge }),
+        let question = protocol.question(challenge);
+        let got = socket.send(&question).and_then(|_| socket.recv(&mut buffer));
+        match got.map(|bytes| protocol.parse(&buffer[..bytes])) {
+            Ok(QueryResponse::Info(facts)) => return Ok(GameServer { facts, question }),
             Ok(QueryResponse::Challenge(number)) => challenge = Some(number),
             Ok(QueryResponse::Other) => {
-                return Err(no_server(to, "what answers there speaks another protocol"));
+                return Err(no_server(to, protocol, "what answers there speaks another protocol"));
             }
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                return Err(no_server(to, "the port is closed"));
+                return Err(no_server(to, protocol, "the port is closed"));
             }
             Err(_) => {}
         }
     }
-    Err(no_server(to, "nothing answered"))
+    Err(no_server(to, protocol, "nothing answered"))
 }
 
-fn no_server(to: SocketAddr, reason: &str) -> ProbeError {
+fn no_server(to: SocketAddr, protocol: GameProtocol, reason: &str) -> ProbeError {
     ProbeError::new(
         FailureKind::Failed,
         "no_game_server",
         format!("No game server answers at {to}: {reason}."),
-        "See whether the server runs, on which UDP port (often 27015), and whether a firewall lets it pass.",
+        format!(
+            "See whether the server runs, on which UDP port (often {}), which protocol it speaks, and whether a firewall lets it pass.",
+            protocol.usual_port()
+        ),
     )
 }
 
@@ -145,6 +202,9 @@ fn is_over(peer: &mut End) -> Result<bool> {
 }
 
 fn respond(request: &[u8], challenge: [u8; CHALLENGE_BYTES]) -> Option<Vec<u8>> {
+    if request == quake3_status::REQUEST {
+        return Some(quake3_status::respond());
+    }
     let presented = request.strip_prefix(INFO_REQUEST)?;
     let mut answer = HEAD.to_vec();
     if presented != challenge {
@@ -176,6 +236,10 @@ mod tests {
         assert_eq!((&facts["name"], &facts["players"]), (&json!("Nephoscope"), &json!(0)));
         assert_eq!(parse(&respond(&request(Some([0; 4])), challenge).unwrap()), parse(&first));
         assert_eq!(respond(b"GET / HTTP/1.1", challenge), None);
+        let status = respond(&GameProtocol::Quake3.question(None), challenge).unwrap();
+        assert!(status.starts_with(GameProtocol::Quake3.answer_head()));
+        assert!(matches!(GameProtocol::Quake3.parse(&status), QueryResponse::Info(_)));
+        assert_eq!(GameProtocol::A2s.parse(&status), QueryResponse::Other);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 pub mod client;
 pub mod congestion_control;
 pub mod connection;
+pub mod ethernet;
 pub mod game_query;
 pub mod goodput;
 pub mod loopback;
 pub mod messages;
 pub mod meter;
 pub mod probing;
+pub mod quake3_status;
 pub mod round_trips;
 pub mod rtt_client;
 pub mod rtt_server;
