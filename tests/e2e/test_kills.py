@@ -74,7 +74,7 @@ def kinds() -> dict[str, str]:
         words = line.partition(" ")[2]
         if name and not words.startswith((*ELSEWHERE, "lab", "serve", "watch", "sla watch")):
             lines.setdefault(name, words)
-    chosen = {**lines, **MEASURING, **(QEMU if "NEPHOSCOPE_KILLS_QEMU" in os.environ else {})}
+    chosen = {**MEASURING, **lines, **(QEMU if "NEPHOSCOPE_KILLS_QEMU" in os.environ else {})}
     root = os.geteuid() == 0
     return {
         kind: words
