@@ -1,7 +1,7 @@
 """Requests of every kind that the OpenAPI document allows, and of kinds that it does not.
 
-`NEPHOSCOPE_API_S=600` sets the seconds. schemathesis draws parameters, headers and bodies, checks each
-answer against its schema, and reports every status of 500 and above.
+`NEPHOSCOPE_API_S=600` sets the seconds. schemathesis draws parameters, headers and bodies, checks
+each answer against its schema, and reports every status of 500 and above.
 """
 
 from __future__ import annotations
