@@ -35,7 +35,7 @@ def check(file: pq.ParquetFile, groups: Sequence[int]) -> bool:
         (group.column(number).total_uncompressed_size for group in about for number in columns),
         default=0,
     )
-    return rows * longest > TEXT_BYTES
+    return bool(rows * longest > TEXT_BYTES)
 
 
 def decoded(table: pa.Table) -> pa.Table:
