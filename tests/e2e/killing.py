@@ -82,6 +82,16 @@ class Cage:
         }
         yield from (f"lab {name}" for name in labs)
 
+    def _stopped(self, pid: int) -> set[int]:
+        """Stops all processes of a command, so that none is started while they are killed."""
+        stopped: set[int] = set()
+        while new := (self.processes() | {pid}) - stopped:
+            for each in new:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGSTOP)
+            stopped |= new
+        return stopped
+
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
         words = [*PROGRAM, *shlex.split(line)]
         return subprocess.run(
@@ -104,7 +114,7 @@ class Cage:
                 break
             time.sleep(0.005)
         moment_s = time.monotonic() - began_s
-        victims = {process.pid} if by == "alone" else self.processes() | {process.pid}
+        victims = {process.pid} if by == "alone" else self._stopped(process.pid)
         for pid in victims:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -116,6 +126,9 @@ class Cage:
         until = time.monotonic() + ENDING_S
         while (left := list(self.left())) and time.monotonic() < until:
             time.sleep(0.05)
+        for pid in self.processes():  # not to be counted again after the next kill
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         return Kill(line, by, was_killed, moment_s, (*problems, *left))
 
 

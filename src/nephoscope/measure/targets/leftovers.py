@@ -11,6 +11,7 @@ from typing import Any
 
 from nephoscope.core import leases
 from nephoscope.core.errors import TargetError
+from nephoscope.core.programs import STORAGE
 from nephoscope.measure.targets.probe import storage
 
 _PATIENCE_S = 2.5
@@ -24,7 +25,7 @@ def lease(benchmark: str, params: Mapping[str, Any], directory: str) -> None:
 
     directory: from which relative paths count.
     """
-    if storage.program(benchmark, params) == storage.STORAGE:
+    if storage.program(benchmark, params) == STORAGE:
         # Credentials are in the environment or in a file, and never among the parameters.
         place = {"params": dict(params), "directory": directory}
         leases.lease(leases.OBJECTS, place)

@@ -58,10 +58,10 @@ class LocalEngine:
             return question.joined(question.answers_of(rows))
         with leases.ScratchFolder() as folder:
             packed = pickle.dumps(question)
-            for _ in self._mapped(partial(_spread, packed, folder), range(len(scan.parts))):
+            for _ in self._mapped(partial(_spread, packed, str(folder)), range(len(scan.parts))):
                 pass
             buckets = sorted({path.name.partition(".")[0] for path in folder.iterdir()})
-            return question.joined(self._mapped(partial(_answered, packed, folder), buckets))
+            return question.joined(self._mapped(partial(_answered, packed, str(folder)), buckets))
 
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item], *, size_bytes: int = 0
