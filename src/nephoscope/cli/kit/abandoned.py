@@ -51,9 +51,9 @@ def _removed(name: str) -> RemovedLab | None:
 
 def _remove_folders(directory: Path) -> None:
     from nephoscope.cli.kit import output
-    from nephoscope.measure.targets import leftovers
+    from nephoscope.measure.targets import removal
 
-    if count := leftovers.remove_folders(directory):
+    if count := removal.remove_folders(directory):
         folders = "A scratch folder" if count == 1 else f"{count} scratch folders"
         verb, now = ("was", "it is") if count == 1 else ("were", "they are")
         output.log(
@@ -65,7 +65,7 @@ def _remove_objects(place: Mapping[str, Any]) -> None:
     import asyncio
 
     from nephoscope.cli.kit import output
-    from nephoscope.measure.targets import leftovers
+    from nephoscope.measure.targets import removal
 
     params = place.get("params")
     if not isinstance(params, dict):
@@ -76,7 +76,7 @@ def _remove_objects(place: Mapping[str, Any]) -> None:
         if params.get(key)
     )
     try:
-        notes = asyncio.run(leftovers.remove_objects(params, str(place.get("directory") or "")))
+        notes = asyncio.run(removal.remove_objects(params, str(place.get("directory") or "")))
     except (NephoscopeError, OSError) as error:
         output.log(
             f"A process that was killed may have left objects in {where}, which cannot be removed "

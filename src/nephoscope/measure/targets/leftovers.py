@@ -1,24 +1,14 @@
-"""What the programs of trials on this machine leave if they are killed, and how it is removed."""
+"""Where the programs of trials on this machine leave something if they are killed."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from nephoscope.core import leases
-from nephoscope.core.errors import TargetError
 from nephoscope.core.programs import STORAGE
 from nephoscope.measure.targets.probe import storage
-
-_PATIENCE_S = 2.5
-"""A probe whose parent was killed removes its folder itself, and ends within a second of it."""
-_SERVICE_S = 20.0
-_SMALLEST_TRIAL = {"object_bytes": [1], "objects": 1, "clients": 1, "transactions_ns": 0}
-
 
 def lease(benchmark: str, params: Mapping[str, Any], directory: str) -> None:
     """Names the place in which a trial has its files or objects, before it starts.
@@ -43,38 +33,3 @@ def _default_directory() -> str:
     """Returns where the probe makes its folders by default: /tmp often lies in memory."""
     folder = os.environ.get("TMPDIR") or ""
     return folder if os.path.isdir(folder) else "/var/tmp"
-
-
-def remove_folders(directory: Path) -> int:
-    """Removes the scratch folders in a directory that nobody uses; returns how many it removed."""
-    until = time.monotonic() + _PATIENCE_S
-    removed = 0
-    remaining = leases.scratch_folders(directory)
-    while remaining:
-        unused = [folder for folder in remaining if leases.remove_unused(folder)]
-        removed += len(unused)
-        remaining = [each for each in remaining if each not in unused and each.exists()]
-        if not remaining or time.monotonic() > until:
-            break
-        time.sleep(0.05)
-    return removed
-
-
-async def remove_objects(params: Mapping[str, Any], directory: str) -> tuple[str, ...]:
-    """Removes the objects of killed trials in a storage service, as each trial there does first.
-
-    Returns the trial's note about it; empty where nothing was left. Raises TargetError and
-    BenchmarkFailed.
-    """
-    from nephoscope.measure.targets.local import LocalTarget
-
-    await asyncio.sleep(_PATIENCE_S)
-    target = LocalTarget(directory=directory)
-    await target.open()
-    try:
-        trial = await target.run(storage.BENCHMARK, {**params, **_SMALLEST_TRIAL}, _SERVICE_S)
-    finally:
-        await target.close()
-    if trial.done is None:
-        raise trial.failure or TargetError("The trial that removes them did not end.")
-    return tuple(note for note in trial.done.notes if note.startswith("Objects of "))
