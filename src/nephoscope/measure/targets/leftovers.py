@@ -10,6 +10,7 @@ from nephoscope.core import leases
 from nephoscope.core.programs import STORAGE
 from nephoscope.measure.targets.probe import storage
 
+
 def lease(benchmark: str, params: Mapping[str, Any], directory: str) -> None:
     """Names the place in which a trial has its files or objects, before it starts.
 
