@@ -74,6 +74,9 @@ def find(program: str) -> str | None:
     if program == "axe-core":
         file = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
         return str(file) if file.exists() else None
+    if program == "schemathesis":
+        file = ROOT / ".setup" / "schemathesis" / "bin" / "schemathesis"
+        return str(file) if file.exists() else None
     folders = [folder for pattern in postgresql.PATHS for folder in glob.glob(pattern)]
     folders += ["/usr/sbin", "/sbin", "/usr/games", str(Path.home() / "go" / "bin")]
     folders += glob.glob("/usr/lib/lmbench/bin/*")

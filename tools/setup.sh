@@ -121,7 +121,18 @@ test_tools() { # "slow" for what only slow tests need, too
       left_out+=("${wanted[@]}")
     fi
   fi
+  [ "${1:-}" != slow ] || schemathesis
   echo "${left_out[*]}"
+}
+
+# In an environment of its own: it is a plug-in of pytest, which all tests would load.
+schemathesis() {
+  local folder=.setup/schemathesis
+  [ ! -x "$folder/bin/schemathesis" ] || return 0
+  say "installing schemathesis into $folder"
+  "$(find_python)" -m venv "$folder" &&
+    "$folder/bin/pip" install -q --disable-pip-version-check schemathesis==4.32.5 >&2 ||
+    say "its tests will be skipped: pip could not install it"
 }
 
 find_cargo() {

@@ -147,7 +147,7 @@ def program(context: click.Context) -> int:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         return 2
-    context.obj = abandoned.remove_abandoned_labs()
+    context.obj = abandoned.remove_abandoned()
     return 0
 
 

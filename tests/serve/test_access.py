@@ -62,3 +62,18 @@ def test_sessions_end_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [door.is_session(one) for one in sessions] == [False, False, True, True, True]
     door.close_session(sessions[-1])
     assert not door.is_session(sessions[-1])
+
+
+def test_a_renewed_token_ends_the_former_one_and_its_sessions() -> None:
+    tokens: list[str | None] = [None]
+    door = Access(TOKEN, Clock(), renewed=lambda: tokens[0])
+    session = door.open_session()
+    for _ in range(access.FAILURES_PER_CLIENT):
+        door.is_token("wrong", "a")
+    assert door.is_session(session)
+    tokens[0] = TOKEN[::-1]
+    assert not door.is_session(session)
+    assert not door.is_token(TOKEN, "a")
+    tokens[0] = None
+    assert door.is_token(TOKEN[::-1], "a")
+    assert not Access(None, renewed=lambda: TOKEN).needs_token

@@ -162,6 +162,20 @@ def test_documents_meet_their_schemas_in_the_description(app: Any, runs: list[St
         content = description["paths"][f"/api/v1{path}"]["get"]["responses"]["200"]["content"]
         schema = {**content["application/json"]["schema"], "components": {"schemas": schemas}}
         validate(call(app, f"/api/v1{path}").json, schema)
+    refused = {**schemas["refused_request"], "components": {"schemas": schemas}}
+    for path, method, status in (
+        ("/runs?limit=0", "GET", 400),
+        ("/commands/census?run=", "GET", 404),
+        ("/session", "POST", 400),
+        ("/session", "PUT", 405),
+    ):
+        reply = call(app, f"/api/v1{path}", method=method)
+        assert reply.status == status, path
+        validate(reply.json, refused)
+    for path, operations in description["paths"].items():
+        for operation in operations.values():
+            assert "default" in operation["responses"], path
+            assert "422" not in operation["responses"], path
     text = json.dumps(description)
     names = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
     assert names <= schemas.keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
 import ssl
@@ -16,8 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
 from tests.results.made import NULL_PLAN, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, listening, running
+from tests.tools import needs
 
 from nephoscope import command_line
 from nephoscope.core.model import Sample, Setting
@@ -335,6 +339,7 @@ def signed(folder: Path, name: str, by: Signed | None = None) -> Signed:
     return made
 
 
+@needs("curl")
 def test_mutual_tls_needs_a_certificate_of_the_authority(store: Path, tmp_path: Path) -> None:
     authority, stranger = signed(tmp_path, "authority"), signed(tmp_path, "stranger")
     own, client = (signed(tmp_path, name, authority) for name in ("server", "client"))
@@ -355,6 +360,12 @@ def test_mutual_tls_needs_a_certificate_of_the_authority(store: Path, tmp_path: 
         with pytest.raises(ssl.SSLCertVerificationError):
             ask_as(client, trusted=stranger)
         assert ask_as(client) == 200
+        words = ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", authority.cert]
+        address = f"https://127.0.0.1:{server.port}/api/v1/overview"
+        for one, answered in ((client, True), (foreign, False), (None, False)):
+            own_words = [] if one is None else ["--cert", one.cert, "--key", one.key]
+            done = subprocess.run([*words, *own_words, address], capture_output=True, text=True)
+            assert (done.returncode == 0, done.stdout) == (answered, "200" if answered else "000")
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
@@ -367,6 +378,63 @@ def ask_tls(server: RunningServer, context: ssl.SSLContext) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def bearer(server: RunningServer, token: str) -> int:
+    return ask(server, "/api/v1/overview", authorization=f"Bearer {token}")[0]
+
+
+def test_a_token_that_is_replaced_counts_from_the_next_request_on(
+    store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    with running(
+        store, f"--token-file={file}", log=tmp_path / "log", **{TOKEN_VARIABLE: ""}
+    ) as server:
+        former = file.read_text().strip()
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert bearer(server, former) == 200
+        renewed = tmp_path / "new"
+        renewed.write_text("too short\n")
+        renewed.chmod(0o600)
+        renewed.rename(file)
+        assert bearer(server, former) == 200, "a file without a token changes nothing"
+        renewed.write_text(f"{TOKEN}\n")
+        renewed.chmod(0o600)
+        renewed.rename(file)
+        assert bearer(server, former) == 401
+        assert bearer(server, TOKEN) == 200
+        assert [bearer(server, "wrong") for _ in range(6)][-1] == 429
+
+
+@hardware.needs(Feature.ROOT, os.geteuid() == 0)
+@needs("curl", "setpriv")
+def test_another_user_of_the_machine_reaches_nothing_without_the_token(
+    store: Path, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o755)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]
+    with running(store, "--token", log=tmp_path / "log") as server:
+        address = f"http://127.0.0.1:{server.port}/api/v1"
+
+        def answered(*words: object, path: str = "overview") -> str:
+            done = subprocess.run(
+                [*nobody, "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", *map(str, words),
+                 f"{address}/{path}"], capture_output=True, text=True,
+            )  # fmt: skip
+            return done.stdout
+
+        for path in ("overview", "runs", "commands/list", "runs/latest/report.html"):
+            assert answered(path=path) == "401", path
+        assert answered("-H", "Cookie: nephoscope_session=x") == "401"
+        guesses = [answered("-H", f"Authorization: Bearer guess-{number}") for number in range(6)]
+        assert guesses == ["401"] * 5 + ["429"]
+        # Who has the token does not wait for the guesses of another user.
+        assert bearer(server, (store / "serve-token").read_text().strip()) == 200
+        for file in (store / "serve-token", store / "runs", f"/proc/{server.process.pid}/environ"):
+            read = subprocess.run([*nobody, "cat", file], capture_output=True, text=True)
+            assert read.returncode != 0, file
+            assert TOKEN not in read.stdout
 
 
 def test_runs_start_where_they_may_and_can_be_stopped(tmp_path: Path) -> None:

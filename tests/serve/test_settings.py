@@ -10,6 +10,7 @@ from tests.serve.made import settings
 from nephoscope.core.errors import UsageError
 from nephoscope.httpd.settings import (
     TOKEN_VARIABLE,
+    RenewedToken,
     checked_address,
     checked_host_names,
     token_of,
@@ -73,3 +74,28 @@ def test_addresses_and_names_are_checked() -> None:
     for text in ("", "a/b", "a:80", "http://a", "-a"):
         with pytest.raises(UsageError, match="no name of a host"):
             checked_host_names((text,))
+
+
+def test_a_file_that_is_replaced_has_a_new_token_once(tmp_path: Path) -> None:
+    token, path = token_of(tmp_path / "token", Store(tmp_path))
+    assert path is not None
+    renewed = RenewedToken(path)
+    assert renewed() is None
+
+    def replace(text: str, mode: int = 0o600) -> None:
+        new = tmp_path / "new"
+        new.write_text(text)
+        new.chmod(mode)
+        new.rename(path)
+
+    replace("a-token-of-sixteen")
+    assert renewed() == "a-token-of-sixteen"
+    assert renewed() is None
+    for text, mode in (("short", 0o600), ("a-token-that-others-can-read", 0o644)):
+        replace(text, mode)
+        assert renewed() is None
+    path.unlink()
+    assert renewed() is None
+    replace(token)
+    assert renewed() == token
+    assert RenewedToken(None)() is None

@@ -28,11 +28,20 @@ class TooManyFailures(Exception):
 
 
 class Access:
-    """Compares tokens in constant time, remembers sessions in memory, counts failures."""
+    """Compares tokens in constant time, remembers sessions in memory, counts failures.
 
-    def __init__(self, token: str | None, now: Callable[[], float] = time.monotonic) -> None:
+    renewed: returns the token that replaces the present one, None while it is still valid.
+    """
+
+    def __init__(
+        self,
+        token: str | None,
+        now: Callable[[], float] = time.monotonic,
+        renewed: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self._token = None if token is None else token.encode()
         self._now = now
+        self._renewed = renewed
         self._sessions: OrderedDict[str, float] = OrderedDict()
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
 
@@ -43,6 +52,7 @@ class Access:
 
     def is_session(self, value: str) -> bool:
         """States whether a cookie's value is a session that has not expired."""
+        self._renew()
         expires = self._sessions.get(value)
         return expires is not None and self._now() < expires
 
@@ -62,6 +72,7 @@ class Access:
         """States whether a text is the token; raises TooManyFailures without looking at it."""
         if self._token is None:
             return True
+        self._renew()
         now = self._now()
         self._refuse_guesses(client, now)
         if hmac.compare_digest(text.encode("utf-8", "replace"), self._token):
@@ -71,6 +82,13 @@ class Access:
         while len(self._failures) > MAX_CLIENTS:
             self._failures.popitem(last=False)
         return False
+
+    def _renew(self) -> None:
+        """Takes a new token; whoever logged in with the former one has to log in again."""
+        if self._token is not None and (token := self._renewed()) is not None:
+            self._token = token.encode()
+            self._sessions.clear()
+            self._failures.clear()
 
     def _refuse_guesses(self, client: str, now: float) -> None:
         for name in [name for name, times in self._failures.items() if now - times[-1] > WINDOW_S]:

@@ -16,8 +16,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nephoscope.httpd.access import COOKIE, Access, TooManyFailures
+from nephoscope.httpd.local_users import user_of
 from nephoscope.httpd.responses import Refusal, failure_of
-from nephoscope.httpd.settings import ServerSettings
+from nephoscope.httpd.settings import ServerSettings, is_loopback
 
 MAX_BODY_BYTES = 1 << 20
 BODY_S = 10.0
@@ -135,9 +136,13 @@ def check_token(access: Access, token: str, client: str) -> None:
 
 
 def client_of(scope: Scope) -> str:
-    """Returns the address of the client."""
+    """Returns who sent a request: the address, and on loopback the user, too."""
     client = scope.get("client")
-    return str(client[0]) if client else ""
+    if not client:
+        return ""
+    address = str(client[0])
+    user = user_of(address, int(client[1])) if is_loopback(address) else ""
+    return f"{address} user {user}" if user else address
 
 
 def session_of(headers: Mapping[str, str]) -> str:

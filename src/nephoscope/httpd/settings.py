@@ -130,16 +130,57 @@ def token_of(file: Path | None, store: Store) -> tuple[str, Path | None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _create(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return _token_in(path), path
+
+
+class RenewedToken:
+    """The token of a file that may be replaced while a server runs. path: None for no file."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._version = self._stat()
+
+    def __call__(self) -> str | None:
+        """Returns the token of a file that was replaced or changed since the last call.
+
+        None for one that is unchanged, that cannot be read or that holds no token: the former one
+        stays valid.
+        """
+        version = self._stat()
+        if self._path is None or version in (None, self._version):
+            return None
+        self._version = version
+        try:
+            return _token_in(self._path)
+        except (StoreError, UsageError):
+            return None
+
+    def _stat(self) -> tuple[int, int, int] | None:
+        try:
+            state = os.stat(self._path) if self._path is not None else None
+        except OSError:
+            return None
+        return state and (state.st_ino, state.st_mtime_ns, state.st_size)
+
+
+def _token_in(path: Path) -> str:
+    try:
         with regular.open_regular(path, pipe=True) as stream:
             mode = os.fstat(stream.fileno()).st_mode
             content = stream.read(1000).decode("ascii", "replace").strip()
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be read: {error.strerror}.", "Name another file with --token-file."
-        ) from error
+        raise _unreadable(path, error) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UsageError(f"{path} can be read by other users.", f"Run `chmod 600 {path}`.")
-    return _checked_token(content, str(path)), path
+    return _checked_token(content, str(path))
+
+
+def _unreadable(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"{path} cannot be read: {error.strerror}.", "Name another file with --token-file."
+    )
 
 
 def _create(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Callable
 
 from fastapi import FastAPI, Request, Response
@@ -43,7 +44,7 @@ def make_app(settings: ServerSettings, started: Callable[[], None] = lambda: Non
         redirect_slashes=False,
     )
     app.state.dashboard = dashboard
-    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
+    app.openapi = functools.cache(lambda: openapi.describe(app))  # type: ignore[method-assign]
     app.include_router(routes_runs.router)
     app.include_router(routes_server.router)
     app.add_exception_handler(NephoscopeError, _on_error)

@@ -11,7 +11,7 @@ from fastapi import Depends, Request, Response
 from nephoscope.core.errors import UnknownName
 from nephoscope.httpd.access import Access
 from nephoscope.httpd.responses import RenderedResponse, failure
-from nephoscope.httpd.settings import ServerSettings
+from nephoscope.httpd.settings import RenewedToken, ServerSettings
 from nephoscope.serve.answers import NOT_NOW, document
 from nephoscope.serve.launch import Launcher
 from nephoscope.serve.live import Live
@@ -29,7 +29,7 @@ class Dashboard:
         self.index = RunIndex(settings.store)
         self.workers = Workers(settings.store.path)
         self.live = Live()
-        self.access = Access(settings.token)
+        self.access = Access(settings.token, renewed=RenewedToken(settings.token_file))
         self.launcher = Launcher(settings.store.path, settings.data)
         self.trends = asyncio.Lock()
         """Held while trends are computed: however many pages ask, one worker is enough."""

@@ -136,12 +136,16 @@ _OWN: dict[str, Document] = {}
 """Documents of the routes that are no documents of the command line, by name."""
 
 
-def answers_with(document: type[Any] | str | None, content_type: str = JSON) -> dict[str, Any]:
+def answers_with(
+    document: type[Any] | str | None, content_type: str = JSON, *, statuses: Sequence[int] = (200,)
+) -> dict[str, Any]:
     """Returns the parameters of a route whose response is such a document: a record, or the name of
-    a document of the command line."""
+    a document of the command line. statuses: with which it comes."""
     name = document if isinstance(document, str) or document is None else _own(document)
-    names = [] if name is None else [name]
-    return {"responses": _responses(names, content_type), "response_model": None}
+    responses = _responses([] if name is None else [name], content_type)
+    stated = responses.pop(200)
+    responses |= dict.fromkeys(statuses, stated)
+    return {"responses": responses, "response_model": None}
 
 
 def _own(record: type[Any]) -> str:
@@ -187,6 +191,10 @@ def schemas() -> dict[str, Any]:
         definitions |= schema.pop("$defs", {})
         schema.pop("$schema", None)
         definitions[name] = schema
+    # The only document without a version: proxies and the guard answer before any version is known.
+    refused = definitions[_own(RefusedRequest)]
+    refused["properties"].pop("schema_version")
+    refused["required"].remove("schema_version")
     moved: dict[str, Any] = json.loads(
         json.dumps(definitions).replace('"#/$defs/', '"#/components/schemas/')
     )
@@ -199,11 +207,23 @@ def describe(app: FastAPI) -> dict[str, Any]:
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
     document["paths"] |= _paths_of_commands()
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            _state_refusals(operation["responses"])
     components = document.setdefault("components", {})
     components["schemas"] = {**components.get("schemas", {}), **schemas()}
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}, {}]
     return document
+
+
+def _state_refusals(responses: dict[str, Any]) -> None:
+    """Adds that every other status is a refusal; wrong parameters are 400 here, and not 422."""
+    responses.pop("422", None)
+    responses["default"] = {
+        "description": "The request is refused.",
+        "content": {JSON: {"schema": _reference(_own(RefusedRequest))}},
+    }
 
 
 def _paths_of_commands() -> dict[str, Any]:

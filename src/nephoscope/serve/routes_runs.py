@@ -198,7 +198,7 @@ async def lines(shared: Shared, target: Text = "") -> Response:
     return await shared.analysed("lines", arguments, _versions(chosen))
 
 
-@router.get("/trends", **answers_with(Trends))
+@router.get("/trends", **answers_with(Trends, statuses=(200, PARTIAL)))
 async def trends(shared: Shared) -> Response:
     """Returns the headline results of each target over its newest runs, with the last change.
 
@@ -218,7 +218,7 @@ async def trends(shared: Shared) -> Response:
         return await shared.analysed("trends", arguments, version)
 
 
-@router.post("/runs", status_code=202, **answers_with(StartedRun))
+@router.post("/runs", status_code=202, **answers_with(StartedRun, statuses=(202,)))
 async def start(
     shared: Shared,
     plan: Annotated[str | None, Body(max_length=500)] = None,

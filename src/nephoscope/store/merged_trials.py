@@ -24,7 +24,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialRecord
 from nephoscope.core.reading import regular
-from nephoscope.store import constant_columns, trialfile
+from nephoscope.store import constant_columns, parquet_bounds, trialfile
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of, digest_of_file
 from nephoscope.store.files import translating_os_errors, writing_atomically
@@ -279,9 +279,13 @@ class MergedTrials:
                 if not self._is_one_chunk:
                     first, last = self._chunks[chunk]
                     groups = [*range(first, last + 1)]
-                if columns is None:
+                is_large = parquet_bounds.check(file, groups)
+                if columns is not None:
+                    return constant_columns.read(file, groups, columns)
+                if not is_large:
                     return file.read_row_groups(groups, use_threads=False)
-                return constant_columns.read(file, groups, columns)
+            columns = trialfile.SCHEMA.names
+            return parquet_bounds.decoded(self._read(chunk, columns)).cast(trialfile.SCHEMA)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
 

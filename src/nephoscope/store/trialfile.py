@@ -26,6 +26,7 @@ from nephoscope.core.model import (
     factors_key,
 )
 from nephoscope.core.reading import jsontext, regular
+from nephoscope.store import parquet_bounds
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of
 from nephoscope.store.files import translating_os_errors
@@ -189,9 +190,7 @@ def read(path: Path, digest: str = "") -> tuple[TrialRecord, pa.Table]:
         if digest and digest_of(content) != digest:
             raise _damaged(path, ValueError("its content is not what was stored"))
         try:
-            # Not read_table: its import of pyarrow.dataset costs more than reading a small run.
-            with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
-                table = file.read(use_threads=False)
+            table = _table_in(content)
             metadata: Mapping[bytes, bytes] = table.schema.metadata or {}
             record = record_from_json(jsontext.parse(metadata[RECORD_KEY]))
             if not digest:
@@ -206,6 +205,19 @@ def read(path: Path, digest: str = "") -> tuple[TrialRecord, pa.Table]:
     if table.schema.names != SCHEMA.names or record.key.name != path.stem:
         raise StoreError(f"{path} is no trial of this store.", "Move it out of the run's folder.")
     return record, table
+
+
+def _table_in(content: bytes) -> pa.Table:
+    """Returns the rows of a file, whose texts and numbers fit into memory. Raises ArrowInvalid."""
+    # Not read_table: its import of pyarrow.dataset costs more than reading a small run.
+    with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
+        if not parquet_bounds.check(file, range(file.metadata.num_row_groups)):
+            return file.read(use_threads=False)
+        texts = [field.name for field in file.schema_arrow if field.type == pa.string()]
+    with pq.ParquetFile(
+        pa.BufferReader(content), page_checksum_verification=True, read_dictionary=texts
+    ) as file:
+        return parquet_bounds.decoded(file.read(use_threads=False))
 
 
 def _damaged(path: Path, error: Exception) -> StoreError:

@@ -30,6 +30,7 @@ OTHER_OPENERS = {
     "cli/commands/checks/places.py": NO_READER,
     "cli/commands/schema.py": PACKAGE,
     "cli/kit/output.py": NO_READER,
+    "core/leases.py": NO_READER,
     "cli/kit/summaries.py": PACKAGE,
     "measure/lab/leases.py": NO_READER,
     "core/plugins.py": PACKAGE,

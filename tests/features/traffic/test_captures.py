@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import ipaddress
 import random
 import struct
@@ -101,6 +102,7 @@ SECTION = pcapng()[:28]
         (b"", "is no capture"),
         (b"\xd4\xc3", "is no capture"),
         (b"GET / HTTP/1.1", "is no capture"),
+        (gzip.compress(pcap() + bytes(1 << 24)), "is no capture"),
         (pcap()[:10], "damaged at byte 10: the header is incomplete"),
         (pcap(frames=0), "has no packets"),
         (pcap(frames=0) + LYING, "damaged at byte 24: a packet of 4,294,967,280 bytes"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socketserver
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -396,6 +398,38 @@ def test_what_a_receiver_refuses_is_a_sentence_without_the_headers(
             exporter.send(families(log), NEXT_S)
     assert SECRET not in str(caught.value)
     assert not elsewhere.requests, "a redirection would take the headers elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [(b"", "timeout|TimeoutError"), (b"H", "no answer within 0.5 s"), (b"\0\r\n", "BadStatusLine")],
+    ids=["silent", "slow", "another protocol"],
+)
+def test_a_receiver_that_hangs_holds_nothing_up(
+    sent: bytes, sentence: str, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otlp, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(otlp, "DEADLINE_S", 0.5 if sent == b"H" else 60)
+    ended = threading.Event()
+
+    class Hanging(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                while not ended.wait(0.05):
+                    self.request.sendall(sent)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with servers.serving(Server(("127.0.0.1", 0), Hanging)) as port:
+        exporter = otlp.Exporter(f"http://127.0.0.1:{port}", {"api-key": SECRET}, "web", NEXT_S)
+        with pytest.raises(otlp.ExportFailed, match=sentence) as caught:
+            exporter.send(families(log), NEXT_S)
+        assert SECRET not in str(caught.value)
+        if sent == b"H":
+            with pytest.raises(otlp.ExportFailed, match="the export before has no answer yet"):
+                exporter.send(families(log), NEXT_S)
+        ended.set()
 
 
 def test_a_receiver_that_is_away_is_said_once_and_made_up_for(log: EventLog) -> None:

@@ -1,35 +1,30 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from nephoscope.core import leases
 from nephoscope.core.errors import TargetError
 from nephoscope.measure.targets.local import LocalTarget
 
 
-def test_work_folders_of_killed_processes_are_swept(
+def test_a_work_folder_is_a_scratch_folder_and_goes_with_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    # No process has this number: it is above the kernel's limit.
-    left, other = tmp_path / "nephoscope-work-4194400-x", tmp_path / "someone-elses"
-    living = tmp_path / f"nephoscope-work-{os.getppid()}-x"
-    for folder in (left, other, living):
-        folder.mkdir()
 
     async def opened() -> None:
         target = LocalTarget()
         await target.open()
-        path = await target.put(probe, "copy")
-        assert Path(path).parent.parent == tmp_path
+        path = Path(await target.put(probe, "copy"))
+        assert leases.scratch_folders(tmp_path) == [path.parent]
         await target.close()
 
     asyncio.run(opened())
-    assert sorted(tmp_path.iterdir()) == sorted([other, living])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_directory_that_is_not_there_is_refused(

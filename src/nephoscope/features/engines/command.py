@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Excluded, command, group
 from nephoscope.cli.kit.options import Count, argument, option
+from nephoscope.core import leases
 from nephoscope.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def check(args: _EngineCheckArguments) -> int:
             f"{args.folder} is no directory.", "Name one that all workers of the engine see."
         )
     with (
-        tempfile.TemporaryDirectory(prefix="nephoscope-check-", dir=args.folder) as folder,
-        using(args.url, folder) as reader,
+        leases.ScratchFolder(args.folder) as folder,
+        using(args.url, str(folder)) as reader,
     ):
-        result = conformance.check(reader, synthetic.made(Path(folder), args.samples))
+        result = conformance.check(reader, synthetic.made(folder, args.samples))
     if args.as_json:
         output.document(result)
     else:

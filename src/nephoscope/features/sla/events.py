@@ -217,12 +217,35 @@ def _parquet(path: Path, wanted: Sequence[str], groups: Sequence[int] = ()) -> I
             file = pq.ParquetFile(stream)
             names = file.schema_arrow.names
             _check_columns(names, f"{path}:1")
+            for field in file.schema_arrow:
+                if pa.types.is_nested(field.type):
+                    raise pa.ArrowInvalid(f"the column {field.name} is nested")
+            # As dictionaries: one long name in each of a million rows is a small file.
+            texts = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
+            file = pq.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
             columns = [name for name in names if name in wanted]
-            yield from file.iter_batches(
+            for batch in file.iter_batches(
                 batch_size=_BATCH_ROWS, row_groups=list(groups) or None, columns=columns
-            )
+            ):
+                yield _with_plain_texts(batch)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
+
+
+def _with_plain_texts(batch: Any) -> Any:
+    """Returns a batch whose times and states are no dictionaries; names stay as they are."""
+    import pyarrow as pa
+
+    from nephoscope.store import parquet_bounds
+
+    names = batch.schema.names
+    return pa.RecordBatch.from_arrays(
+        [
+            column if name in ("service", "observer") else parquet_bounds.plain_texts(column, name)
+            for name, column in zip(names, batch.columns, strict=True)
+        ],
+        names,
+    )
 
 
 def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:

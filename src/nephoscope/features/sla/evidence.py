@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import io
 import json
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nephoscope import __version__
-from nephoscope.core import documents
+from nephoscope.core import documents, leases
 from nephoscope.core.errors import LaterFormat, NephoscopeError
 from nephoscope.core.format_versions import EVIDENCE
 from nephoscope.core.reading import jsontext, textfile
@@ -197,8 +196,8 @@ def _problems(
 
 def _judged(contents: Mapping[str, bytes], listing: Mapping[str, Any]) -> SlaVerdict:
     settings = VerdictSettings.model_validate(listing["settings"])
-    with tempfile.TemporaryDirectory(prefix="nephoscope-evidence-") as folder:
-        paths = [Path(folder) / Path(name).name for name in contents if name.startswith("events/")]
+    with leases.ScratchFolder() as folder:
+        paths = [folder / Path(name).name for name in contents if name.startswith("events/")]
         for path in paths:
             path.write_bytes(contents[f"events/{path.name}"])
         agreement = files.from_text(contents[_TERMS].decode(), _TERMS, settings.terms)

@@ -24,7 +24,13 @@ from nephoscope.features.watch.metrics import BucketExemplar, Family, HistogramP
 from nephoscope.httpd import server
 from nephoscope.httpd.access import Access
 from nephoscope.httpd.guard import Guard
-from nephoscope.httpd.settings import ServerSettings, checked_address, is_loopback, token_of
+from nephoscope.httpd.settings import (
+    RenewedToken,
+    ServerSettings,
+    checked_address,
+    is_loopback,
+    token_of,
+)
 from nephoscope.store import Store
 
 PATH = "/metrics"
@@ -72,7 +78,8 @@ class MetricsEndpoint:
     def serving(self, settings: ServerSettings) -> Iterator[str]:
         """Serves in a thread of its own while the block lasts; yields the address."""
         listener = server.listen(settings)
-        app = Guard(self._app, settings, Access(settings.token), protected="/")
+        access = Access(settings.token, renewed=RenewedToken(settings.token_file))
+        app = Guard(self._app, settings, access, protected="/")
         serving = server.uvicorn_server(app, lifespan="off", timeout_graceful_shutdown=1)
         thread = threading.Thread(target=serving.run, args=([listener],), daemon=True)
         thread.start()

@@ -7,11 +7,13 @@ histograms are cumulative, so that an export that fails is made up for by the ne
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 import os
 import re
 import stat
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -27,6 +29,9 @@ from nephoscope.features.watch.metrics import Family, HistogramPoint, Labels, Me
 HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
 """Environment variable of the OpenTelemetry specification: name=value,…, values URL-encoded."""
 TIMEOUT_S = 10.0
+"""Silence of the receiver after which an export has failed."""
+DEADLINE_S = 30.0
+"""Time of an export, also to a receiver that sends a byte now and then."""
 MAX_ANSWER_BYTES = 1 << 16
 _CUMULATIVE = 2
 _PATH = "/v1/metrics"
@@ -49,6 +54,7 @@ class Exporter:
             "service.instance.id": watch,
         }
         self._start_s = start_s
+        self._export: threading.Thread | None = None
 
     def send(self, families: Sequence[Family], at_s: float) -> None:
         """Sends the families. Raises ExportFailed with the receiver's status, never with headers.
@@ -58,18 +64,31 @@ class Exporter:
         content = json.dumps(document(families, self._resource, self._start_s, at_s)).encode()
         headers = {**self._headers, "Content-Type": "application/json"}
         request = urllib.request.Request(self._url, content, headers, method="POST")
-        try:
-            with _OPENER.open(request, timeout=TIMEOUT_S) as answer:
-                text = answer.read(MAX_ANSWER_BYTES)
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise self._failure(f"status {error.code}") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise self._failure(type(reason).__name__) from None
-        refused = _refused(text)
+        answer = self._answer(request)
+        if isinstance(answer, urllib.error.HTTPError):
+            answer.close()
+            raise self._failure(f"status {answer.code}")
+        if isinstance(answer, Exception):
+            reason = getattr(answer, "reason", None) or answer
+            raise self._failure(type(reason).__name__)
+        refused = _refused(answer)
         if refused:
             raise self._failure(f"{refused} data points were rejected")
+
+    def _answer(self, request: urllib.request.Request) -> bytes | Exception:
+        """Returns the answer to a request, or why there is none. Raises ExportFailed.
+
+        The request has a thread, because the library's time limit begins anew with each byte.
+        """
+        if self._export is not None and self._export.is_alive():
+            raise self._failure("the export before has no answer yet")
+        answers: list[bytes | Exception] = []
+        self._export = threading.Thread(target=_ask, args=(request, answers), daemon=True)
+        self._export.start()
+        self._export.join(DEADLINE_S)
+        if not answers:
+            raise self._failure(f"no answer within {DEADLINE_S:g} s")
+        return answers[0]
 
     def _failure(self, reason: str) -> ExportFailed:
         host = urllib.parse.urlsplit(self._url).hostname
@@ -77,6 +96,14 @@ class Exporter:
             f"The OTLP receiver {host} did not take the metrics: {reason}.",
             "Counters are cumulative: nothing is missing once it does.",
         )
+
+
+def _ask(request: urllib.request.Request, answers: list[bytes | Exception]) -> None:
+    try:
+        with _OPENER.open(request, timeout=TIMEOUT_S) as answer:
+            answers.append(answer.read(MAX_ANSWER_BYTES))
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        answers.append(error)
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nephoscope.core import limits
+from nephoscope.core import leases, limits
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.format_versions import RENTAL
 from nephoscope.core.reading import regular
@@ -35,8 +35,7 @@ LINES_READ_BYTES = 64 << 20
 
 def rentals_root() -> Path:
     """Returns the folder of all rentals of this user."""
-    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(home) / "nephoscope" / "rentals"
+    return leases.state_root() / "rentals"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from nephoscope.measure.lab.handle import GuestAccess, Host, Lab
 from nephoscope.measure.lab.platform_table import TABLE
 from nephoscope.measure.lab.platforms import control
 from nephoscope.measure.lab.provisioner import LABS
+from nephoscope.measure.targets import leftovers
 from nephoscope.measure.targets.base import Endpoint, IpVersion
 from nephoscope.measure.targets.channels.channel import Channel
 from nephoscope.measure.targets.channels.child import Child
@@ -58,6 +59,11 @@ class LabTarget(Target):
         self._opened_lab = self._opened_lab or LABS.open(self.lab)
         address = self._opened_lab.address(self.host, client.host)
         return Endpoint(address, address)
+
+    def _lease(self, benchmark: str, params: Mapping[str, Any]) -> None:
+        # The files of other platforms go with the lab.
+        if isinstance(self._channel, LocalChannel):
+            leftovers.lease_folders(params, self._channel.directory)
 
     def _reached_by(self) -> Mapping[str, Any]:
         platform = self._at.platform if self._at else None

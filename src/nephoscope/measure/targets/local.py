@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from nephoscope.catalog import Catalog
+from nephoscope.core import leases
 from nephoscope.core.errors import TargetError
 from nephoscope.core.programs import BUILD_COMMAND, PROBE, STORAGE, find_probe, find_storage
+from nephoscope.measure.targets import leftovers
 from nephoscope.measure.targets.base import Endpoint, IpVersion
 from nephoscope.measure.targets.channels.child import Child, start_child
 from nephoscope.measure.targets.probe.target import Target
@@ -34,15 +36,15 @@ class LocalTarget(Target):
         channel = LocalChannel(name, probe=probe, prefix=prefix, directory=directory)
         super().__init__(name, channel, catalog=catalog)
 
+    def _lease(self, benchmark: str, params: Mapping[str, Any]) -> None:
+        leftovers.lease(benchmark, params, self._channel.directory)
+
     def endpoint(self, client: Target, version: IpVersion | None = None) -> Endpoint:
         """See `Target.endpoint`; only this machine itself has one that is known: loopback."""
         if not isinstance(client, LocalTarget):
             return super().endpoint(client, version)
         address = "::1" if version == 6 else "127.0.0.1"
         return Endpoint(address, address)
-
-
-_PREFIX = "nephoscope-work-"
 
 
 class LocalChannel:
@@ -65,7 +67,7 @@ class LocalChannel:
         self._wanted_directory = directory
         self._probe = probe
         self.prefix: Sequence[str] = tuple(prefix)
-        self._work: Path | None = None
+        self._work: leases.ScratchFolder | None = None
 
     async def open(self, timeout_s: float) -> None:
         """See `Channel.open`."""
@@ -81,7 +83,6 @@ class LocalChannel:
                 f"{self.name}: there is no directory {self.directory} to start programs in.",
                 "Create it, or correct `directory` of the target.",
             )
-        _sweep()
 
     async def probe(self, name: str = PROBE) -> str:
         """See `Channel.probe`."""
@@ -102,8 +103,8 @@ class LocalChannel:
     async def work(self) -> str:
         """See `Channel.work`."""
         if self._work is None:
-            self._work = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        return str(self._work)
+            self._work = leases.ScratchFolder()
+        return str(self._work.path)
 
     async def put(self, source: Path, there: str) -> None:
         """See `Channel.put`."""
@@ -118,7 +119,7 @@ class LocalChannel:
     async def close(self) -> None:
         """See `Channel.close`."""
         if self._work is not None:
-            shutil.rmtree(self._work, ignore_errors=True)
+            self._work.remove()
             self._work = None
 
 
@@ -131,11 +132,3 @@ async def _copy(source: Path, destination: Path) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-
-
-def _sweep() -> None:
-    """Removes work folders of processes that were killed before they could."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        pid = folder.name.removeprefix(_PREFIX).split("-")[0]
-        if pid.isdigit() and not Path("/proc", pid).exists():
-            shutil.rmtree(folder, ignore_errors=True)

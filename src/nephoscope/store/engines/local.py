@@ -11,7 +11,6 @@ import os
 import pickle
 import signal
 import sys
-import tempfile
 import types
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nephoscope.core import leases
 from nephoscope.core.errors import RunFailed
 from nephoscope.store.engines.question import Item, Question, Result, split
 
@@ -56,12 +56,12 @@ class LocalEngine:
         if not self.is_worth(len(scan.parts), scan.size_bytes):
             rows = (table for part in scan.parts for table in question.rows(part))
             return question.joined(question.answers_of(rows))
-        with tempfile.TemporaryDirectory(prefix="nephoscope-engine-") as folder:
+        with leases.ScratchFolder() as folder:
             packed = pickle.dumps(question)
-            for _ in self._mapped(partial(_spread, packed, folder), range(len(scan.parts))):
+            for _ in self._mapped(partial(_spread, packed, str(folder)), range(len(scan.parts))):
                 pass
-            buckets = sorted({path.name.partition(".")[0] for path in Path(folder).iterdir()})
-            return question.joined(self._mapped(partial(_answered, packed, folder), buckets))
+            buckets = sorted({path.name.partition(".")[0] for path in folder.iterdir()})
+            return question.joined(self._mapped(partial(_answered, packed, str(folder)), buckets))
 
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item], *, size_bytes: int = 0

@@ -43,8 +43,13 @@ impl RemoteStore {
         let access = Access::of(trial, settings, credentials)?;
         let prefix = Prefix::draw(trial.session.time_left())?;
         let mut client = RemoteClient::connect(&access, trial.session, String::new())?;
-        for left in client.abandoned(&prefix)? {
-            client.remove_all(&left)?;
+        let abandoned = client.abandoned(&prefix)?;
+        for left in &abandoned {
+            client.remove_all(left)?;
+        }
+        if !abandoned.is_empty() {
+            let count = abandoned.len();
+            trial.out.note(format!("Objects of {count} trials that were killed are removed."));
         }
         let prefix = prefix.name();
         let mut place = Self { access, session: trial.session, client, prefix };

@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import os
 import platform
-import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from nephoscope.core import leases
 from nephoscope.core.format_versions import ACCELERATORS
 from nephoscope.measure.lab import commands, images
 from nephoscope.measure.lab.boot import KERNEL_MARK
@@ -164,8 +164,8 @@ async def find_accelerator(kernel: Path, say: Say) -> tuple[str, str]:
 
 
 async def _boots(kernel: Path) -> bool:
-    with tempfile.TemporaryDirectory(prefix="nephoscope-kvm-") as folder:
-        console = Path(folder, "console")
+    with leases.ScratchFolder() as folder:
+        console = folder / "console"
         console.touch()
         child = await asyncio.create_subprocess_exec(
             *entering(with_parent=True),

@@ -12,11 +12,11 @@ import functools
 import socket
 import struct
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from nephoscope.core import leases
 from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab.handle import HostPlan
 from nephoscope.measure.lab.images import Image
@@ -103,7 +103,7 @@ def _too_large_state() -> Lacking | None:
     whose state is larger than older kernels have room for (`put_fp_registers`)."""
     if "amx_tile" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
         return None
-    with tempfile.TemporaryDirectory() as folder:
+    with leases.ScratchFolder() as folder:
         words = [
             sbin("linux.uml") or "linux.uml",
             "mem=64M",

@@ -9,14 +9,13 @@ import json
 import os
 import ssl
 import subprocess
-import tempfile
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nephoscope.core import limits
+from nephoscope.core import leases, limits
 from nephoscope.core.errors import Lacking, UsageError
 from nephoscope.core.reading import regular, yamltext
 from nephoscope.measure.targets.exec.rest import RestServer
@@ -188,10 +187,10 @@ def _content(entry: _Entry, key: str, context: str) -> bytes:
 @contextlib.contextmanager
 def _file(content: bytes) -> Iterator[str]:
     """A file for a library that takes no texts; only this user may read it, and it goes at once."""
-    with tempfile.NamedTemporaryFile(prefix="nephoscope-") as file:
-        file.write(content)
-        file.flush()
-        yield file.name
+    with leases.ScratchFolder() as folder:
+        file = folder / "content"
+        file.write_bytes(content)
+        yield str(file)
 
 
 def _ask_plugin(plugin: _Entry, context: str) -> _Entry:

@@ -128,6 +128,7 @@ class Target:
         Raises BenchmarkFailed for parameters that an adapter's tool cannot be asked.
         """
         spec = self._catalog.benchmark(benchmark)
+        self._lease(benchmark, params)
         adapter = ADAPTERS.get(benchmark)
         parse: Parse = partial(parse_output, spec)
         if adapter is not None and spec.load:
@@ -175,6 +176,9 @@ class Target:
         credentials = storage.credentials(benchmark, params)
         await running.introduce(serve=serve is not None, peer=peer, credentials=credentials)
         return running
+
+    def _lease(self, benchmark: str, params: Mapping[str, Any]) -> None:
+        """Names what a trial leaves on this machine if it is killed; elsewhere nothing."""
 
     async def observe(self) -> Program:
         """Starts the probe as an observer of services: a line asks, a line answers.

@@ -1,0 +1,36 @@
+"""Where the programs of trials on this machine leave something if they are killed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from nephoscope.core import leases
+from nephoscope.core.programs import STORAGE
+from nephoscope.measure.targets.probe import storage
+
+
+def lease(benchmark: str, params: Mapping[str, Any], directory: str) -> None:
+    """Names the place in which a trial has its files or objects, before it starts.
+
+    directory: from which relative paths count.
+    """
+    if storage.program(benchmark, params) == STORAGE:
+        # Credentials are in the environment or in a file, and never among the parameters.
+        place = {"params": dict(params), "directory": directory}
+        leases.lease(leases.OBJECTS, place)
+    else:
+        lease_folders(params, directory)
+
+
+def lease_folders(params: Mapping[str, Any], directory: str) -> None:
+    """Names the directory in which a trial has its files; see `lease`."""
+    wanted = str(params.get("directory") or _default_directory())
+    leases.lease(leases.FOLDERS, {"directory": os.path.join(directory, wanted)})
+
+
+def _default_directory() -> str:
+    """Returns where the probe makes its folders by default: /tmp often lies in memory."""
+    folder = os.environ.get("TMPDIR") or ""
+    return folder if os.path.isdir(folder) else "/var/tmp"

@@ -1,0 +1,66 @@
+"""Bounds of what the rows of a Parquet file take in memory, which its size does not show.
+
+A dictionary of one long text, repeated by a run of indices, is a file of some kilobytes and a
+column of terabytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+GROUP_ROWS = 20_000_000
+"""Rows that are read at once: an imported file of the largest size has fewer samples."""
+TEXT_BYTES = 1 << 30
+"""Bytes of one column of texts that are read at once."""
+
+
+def check(file: pq.ParquetFile, groups: Sequence[int]) -> bool:
+    """States whether texts of row groups have to be read as dictionaries, to count their bytes.
+
+    Raises ArrowInvalid for nested columns, and for more rows than `GROUP_ROWS`.
+    """
+    for field in file.schema_arrow:
+        if pa.types.is_nested(field.type):
+            raise pa.ArrowInvalid(f"its column {field.name[:40]} is nested")
+    about = [file.metadata.row_group(number) for number in groups]
+    rows = sum(group.num_rows for group in about)
+    if rows > GROUP_ROWS:
+        raise pa.ArrowInvalid(f"it has {rows:,} rows in one part; {GROUP_ROWS:,} are read")
+    columns = range(file.metadata.num_columns)
+    # No text is longer than the pages of its column.
+    longest = max(
+        (group.column(number).total_uncompressed_size for group in about for number in columns),
+        default=0,
+    )
+    return bool(rows * longest > TEXT_BYTES)
+
+
+def decoded(table: pa.Table) -> pa.Table:
+    """Returns a table with plain texts for dictionaries. Raises ArrowInvalid for too many bytes."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = field.with_type(field.type.value_type)
+            texts = plain_texts(table.column(place), field.name)
+            table = table.set_column(place, plain, texts)
+    return table
+
+
+def plain_texts(column: pa.ChunkedArray | pa.Array, name: str) -> pa.ChunkedArray | pa.Array:
+    """Returns a column of dictionaries as texts; see `decoded`. Others are returned as they are."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    size = sum(_text_bytes(chunk) for chunk in chunks)
+    if size > TEXT_BYTES:
+        raise pa.ArrowInvalid(f"the texts of {name[:40]} take {size >> 30:,} GiB")
+    return column.cast(column.type.value_type)
+
+
+def _text_bytes(chunk: pa.DictionaryArray) -> int:
+    import pyarrow.compute as pc  # small runs do not need it
+
+    lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+    return pc.sum(lengths.take(chunk.indices)).as_py() or 0

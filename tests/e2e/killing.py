@@ -1,0 +1,148 @@
+"""Commands that are killed at drawn moments, and what is left of them after the next command."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from nephoscope.measure.lab import leases as lab_leases
+from nephoscope.measure.lab import sweep
+
+from .conftest import PROGRAM
+
+PATIENCE_S = 240.0
+"""For what takes seconds on a quiet machine."""
+ENDING_S = 30.0
+"""A probe whose parent was killed ends within a second of a quiet machine."""
+CPU_S = (0.1, 1.2)
+"""CPU time of a command when it is killed, from its first imports to its measuring."""
+WAITING_S = 1.5
+"""Time that a measuring command may have waited before it is killed, besides its CPU time."""
+CLOCK_HZ = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A command that was killed. by: whether its descendants were killed at the same moment."""
+
+    words: str
+    by: str
+    was_killed: bool
+    moment_s: float
+    problems: tuple[str, ...]
+
+
+class Cage:
+    """A folder with a TMPDIR, a state and a store, by which processes and leftovers are known.
+
+    lab: name of the lab that its commands make, if not one of their own.
+    """
+
+    def __init__(self, folder: Path, lab: str = "") -> None:
+        self.folder = folder
+        self.lab = lab
+        self.scratch = folder / "tmp"
+        self.state = folder / "state"
+        self.scratch.mkdir()
+
+    def environment(self) -> Mapping[str, str]:
+        return {
+            **os.environ,
+            "TMPDIR": str(self.scratch),
+            "XDG_STATE_HOME": str(self.state),
+            "NEPHOSCOPE_STORE": str(self.folder / "store"),
+        }
+
+    def processes(self) -> set[int]:
+        """Processes that were started with this TMPDIR, whoever their parent is now."""
+        mark = f"TMPDIR={self.scratch}".encode()
+        alive = set()
+        for entry in os.listdir("/proc"):
+            with suppress(OSError):
+                if entry.isdigit() and mark in Path("/proc", entry, "environ").read_bytes():
+                    alive.add(int(entry))
+        return alive
+
+    def left(self) -> Iterator[str]:
+        """What is here of commands that have ended."""
+        yield from (f"process {pid}: {_words(pid)}" for pid in self.processes())
+        yield from (f"{path.name} in TMPDIR" for path in self.scratch.iterdir())
+        yield from (f"lease {path.name}" for path in self.state.rglob("leases/*"))
+        # Tests that run at the same time have labs of their own, which a living process leases.
+        labs = {
+            name for name in sweep.labs_here() if name == self.lab or lab_leases.is_abandoned(name)
+        }
+        yield from (f"lab {name}" for name in labs)
+
+    def _stopped(self, pid: int) -> set[int]:
+        """Stops all processes of a command, so that none is started while they are killed."""
+        stopped: set[int] = set()
+        while new := (self.processes() | {pid}) - stopped:
+            for each in new:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGSTOP)
+            stopped |= new
+        return stopped
+
+    def run(self, line: str) -> subprocess.CompletedProcess[str]:
+        words = [*PROGRAM, *shlex.split(line)]
+        return subprocess.run(
+            words, cwd=self.folder, env=self.environment(), capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
+        )  # fmt: skip
+
+    def kill(self, line: str, draw: random.Random, following: str = "verify") -> Kill:
+        """Starts a command, kills it at a drawn moment, and runs the following one."""
+        by = draw.choice(("alone", "with all its processes"))
+        cpu_s, waited_s = draw.uniform(*CPU_S), draw.uniform(0, WAITING_S)
+        process = subprocess.Popen(
+            [*PROGRAM, *shlex.split(line)], cwd=self.folder, env=self.environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        began_s = time.monotonic()
+        while process.poll() is None and _cpu_s(process.pid) < cpu_s:
+            # A command that waits uses no CPU time: it is killed all the same.
+            if time.monotonic() - began_s > waited_s + 20 * _cpu_s(process.pid):
+                break
+            time.sleep(0.005)
+        moment_s = time.monotonic() - began_s
+        victims = {process.pid} if by == "alone" else self._stopped(process.pid)
+        for pid in victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        was_killed = process.wait() == -signal.SIGKILL
+        done = self.run(following)
+        problems = []
+        if done.returncode != 0 or "defect" in done.stderr or "Traceback" in done.stderr:
+            problems.append(f"{following}: {done.returncode} {(done.stdout + done.stderr)[-400:]}")
+        until = time.monotonic() + ENDING_S
+        while (left := list(self.left())) and time.monotonic() < until:
+            time.sleep(0.05)
+        for pid in self.processes():  # not to be counted again after the next kill
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return Kill(line, by, was_killed, moment_s, (*problems, *left))
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU time of a process and of its children that have ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / CLOCK_HZ
+
+
+def _words(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:100]
+    except (OSError, UnicodeDecodeError):
+        return "has ended"
