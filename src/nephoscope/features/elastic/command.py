@@ -153,10 +153,16 @@ class _ElasticArguments:
         default="",
         is_local=True,
     )
+    autoscaler: str = option(
+        "--autoscaler",
+        "NAME",
+        "Autoscaler of --url that is followed by its API: hpa:NAMESPACE/NAME[@CONTEXT].",
+        default="",
+    )
     observe_interval_ns: float = option(
         "--observe-interval",
         duration("50 ms", "1 h", unit="ns"),
-        "Time between calls of that command.",
+        "Time between calls of that command, or between values of the autoscaler's metric.",
         default="1s",
     )
     target: str = option("--target", TARGET, "Host of the generator of --url.", default="local")
@@ -195,7 +201,8 @@ def elastic(args: _ElasticArguments) -> int:
 
     Sends an open loop of varying rate to a service, and compares the number of instances with the
     number that the load needs within the objective. Makes a lab with an autoscaler of its own,
-    whose rules and delays are options; with --url, any other one is observed by a command.
+    whose rules and delays are options; with --url, any other one is observed by a command, or is
+    followed by its API.
     """
     from nephoscope.features.elastic import terminal
     from nephoscope.features.elastic.plan import plan_elastic
@@ -226,6 +233,7 @@ def _profile(load: _LoadOptions) -> LoadProfile:
 
 
 def _request(args: _ElasticArguments) -> ElasticRequest:
+    from nephoscope.features.elastic.autoscalers.names import parse as parse_name
     from nephoscope.features.elastic.plan import ElasticRequest, LabService, MachineTimes
     from nephoscope.features.elastic.rule_texts import RuleLimits
     from nephoscope.features.load.objective import LatencyObjective
@@ -266,6 +274,7 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
         ),
         url=with_ascii_host(url) if url else "",
         observe=args.observe,
+        managed=parse_name(args.autoscaler) if args.autoscaler else None,
         observe_interval_ns=round(args.observe_interval_ns),
         target=parse(args.target),
         authorised_hosts=args.authorised_hosts,
@@ -278,10 +287,17 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
 
 
 def _check(args: _ElasticArguments) -> None:
-    if bool(args.url) != bool(args.observe):
+    if bool(args.url) != bool(args.observe or args.autoscaler) or (
+        args.observe and args.autoscaler
+    ):
         raise UsageError(
-            "--url and --observe belong together.",
-            "Name the service, and a command that prints its number of instances.",
+            "--url and one of --observe and --autoscaler belong together.",
+            "Name the service, and a command that prints its number of instances, or its "
+            "autoscaler.",
+        )
+    if args.autoscaler and args.target != "local":
+        raise UsageError(
+            "--autoscaler is followed from this machine.", "Omit --target, or use --observe."
         )
     if args.url and args.lab.rules:
         raise UsageError("--rule is of the lab's autoscaler.", "Omit --url, or omit --rule.")
