@@ -156,14 +156,14 @@ def test_a_decision_that_does_not_follow_is_named_and_a_window_s_end_is_not_held
 ):
     own = settings(back=replace(DEFAULT_BACK, window_s=60.0))
     busy, idle = [600] * 4, [10] * 5
-    good = [(sync(busy, at_s=0), 5), (sync(idle, at_s=30), 5), (sync(idle, at_s=61), 1)]
+    good = [([sync(busy, at_s=0)], 5), ([sync(idle, at_s=30)], 5), ([sync(idle, at_s=61)], 1)]
     assert deviations(own, good, 0.25) == []
     # At 60.1 s the first recommendation has just left the window, or not yet.
     for decided in (1, 5):
-        assert not deviations(own, [*good[:2], (sync(idle, at_s=60.1), decided)], 0.25)
-    (wrong,) = deviations(own, [*good[:2], (sync(idle, at_s=61), 3)], 0.25)
+        assert not deviations(own, [*good[:2], ([sync(idle, at_s=60.1)], decided)], 0.25)
+    (wrong,) = deviations(own, [*good[:2], ([sync(idle, at_s=61)], 3)], 0.25)
     assert wrong.text() == (
         "At 61.0 s the HPA went from 5 to 3 replicas, where its formula leads to 1."
     )
-    early = deviations(own, [good[0], (sync(idle, at_s=30), 1)], 0.25)
+    early = deviations(own, [good[0], ([sync(idle, at_s=30)], 1)], 0.25)
     assert [each.decided for each in early] == [1]

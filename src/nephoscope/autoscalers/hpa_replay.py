@@ -154,18 +154,26 @@ class HpaDeviation:
 
 
 def deviations(
-    settings: HpaSettings, decisions: Sequence[tuple[HpaSync, int]], slack_s: float
+    settings: HpaSettings, decisions: Sequence[tuple[Sequence[HpaSync], int]], slack_s: float
 ) -> list[HpaDeviation]:
-    """Replays decisions in order, each what was seen and the number decided, and returns those that
-    do not follow from the rules."""
+    """Replays decisions in order, and returns those that do not follow from the rules.
+
+    decisions: what may have been seen, of which one has to explain it, and the number decided. It
+    is more than one where pods changed at that time.
+    """
     replay = HpaReplay(settings, slack_s)
-    if decisions:
-        first = decisions[0][0]
-        replay.begin(first.current, first.at_s)
     results = []
-    for sync, decided in decisions:
-        decision = replay.decide(sync)
-        if decided not in decision.allowed:
-            results.append(HpaDeviation(sync.at_s, sync.current, decided, decision.allowed))
+    for place, (alternatives, decided) in enumerate(decisions):
+        if not place:
+            replay.begin(alternatives[0].current, alternatives[0].at_s)
+        allowed: frozenset[int] = frozenset()
+        before = list(replay.wanted)
+        for sync in alternatives:
+            replay.wanted = list(before)
+            allowed |= replay.decide(sync).allowed
+            if decided in allowed:
+                break
+        else:
+            results.append(HpaDeviation(sync.at_s, sync.current, decided, allowed))
         replay.changed(sync.at_s, decided - sync.current)
     return results

@@ -66,7 +66,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Cluster]:
+def running(folder: Path, *controller_flags: str) -> Iterator[Cluster]:
     """Starts a cluster; yields it when its node takes pods. folder: for the kubeconfig."""
     layers = [roots.debian("kubernetes", PACKAGES), build.programs(), folder / "files"]
     issued = certificates.made()
@@ -75,7 +75,8 @@ def running(folder: Path) -> Iterator[Cluster]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     root = ":".join(map(str, reversed(layers)))
-    with room(root, (HERE / "start.sh").read_text()) as made, made.forwarded(API_PORT) as port:
+    script = f"CONTROLLER_FLAGS='{' '.join(controller_flags)}'\n" + (HERE / "start.sh").read_text()
+    with room(root, script) as made, made.forwarded(API_PORT) as port:
         config = folder / "kubeconfig"
         config.write_text(json.dumps(kubeconfig(issued, port)))
         config.chmod(0o600)
@@ -138,6 +139,7 @@ def _add_namespace(cluster: Cluster) -> None:
 def _files(issued: Certificates) -> dict[str, bytes]:
     config = json.dumps(kubeconfig(issued, API_PORT)).encode()
     return {
+        "etc/hosts": b"127.0.0.1 localhost\n",
         "etc/kubernetes/ca.crt": issued.authority,
         "etc/kubernetes/server.crt": issued.server,
         "etc/kubernetes/server.key": issued.server_key,

@@ -74,6 +74,7 @@ class HpaFollower:
     def begin(self, at_ns: int) -> None:
         """Prints the beginning; what was reported before was there already."""
         self._has_begun = True
+        self.entered.clear()
         self._emit("begins", at_ns=at_ns, **self._counts())
 
     def take(self, report: Report) -> None:

@@ -208,7 +208,7 @@ def pod_of(pod: Object, resource: str) -> PodView:
 def has_booted(pod: Object) -> bool:
     """Returns whether every container of a pod has started."""
     states = (pod.get("status") or {}).get("containerStatuses") or ()
-    return bool(states) and all((each.get("state") or {}).get("running") for each in states)
+    return bool(states) and all("running" in (each.get("state") or {}) for each in states)
 
 
 def endpoints_of(slices: Iterable[Object]) -> dict[str, int]:
