@@ -156,7 +156,7 @@ class _ElasticArguments:
     autoscaler: str = option(
         "--autoscaler",
         "NAME",
-        "Autoscaler of --url that is followed by its API: hpa:NAMESPACE/NAME[@CONTEXT].",
+        "Autoscaler of --url, followed by its API: hpa:NAMESPACE/NAME[@CONTEXT], ec2:GROUP@REGION.",
         default="",
     )
     observe_interval_ns: float = option(

@@ -13,9 +13,12 @@ from typing import Any
 
 from nephoscope.autoscalers import log
 from nephoscope.core.errors import NephoscopeError
-from nephoscope.features.elastic.autoscalers import kubernetes, names
+from nephoscope.features.elastic.autoscalers import ec2, kubernetes, names
 
-FOLLOWERS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {names.HPA: kubernetes.follow}
+FOLLOWERS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+    names.HPA: kubernetes.follow,
+    names.EC2: ec2.follow,
+}
 """Kind -> what follows it."""
 
 
