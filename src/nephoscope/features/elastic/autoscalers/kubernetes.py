@@ -28,7 +28,7 @@ _TARGETS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "Replica
 _HPAS = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
 _STATUS_S = 2.0
 """Time that the HPA's status may follow the change of the replicas."""
-_KEPT = 4000
+_REMEMBERED = 4000
 """Values of the metrics that are remembered: more than a stabilisation window of an hour has."""
 
 
@@ -62,7 +62,7 @@ class HpaFollower:
         self._hpa: Mapping[str, Any] = {}
         self._replicas: int | None = None
         self._observed: int | None = None
-        self._polls: deque[HpaSync] = deque(maxlen=_KEPT)
+        self._polls: deque[HpaSync] = deque(maxlen=_REMEMBERED)
         self._last_metric: tuple[float, int] | None = None
         self._undecided: list[_Change] = []
         self._unexplained: list[_Change] = []
@@ -252,7 +252,7 @@ class HpaFollower:
         before = [each for each in self._polls if each.at_s <= change.at_s]
         recent = [each for each in before if each.at_s >= change.at_s - slack_s] or before[-1:]
         window_s = max(self._settings.out.window_s, self._settings.back.window_s)
-        past = [
+        recommendations = [
             (each.at_s, wanted)
             for each in before
             if each.at_s > change.at_s - window_s - slack_s
@@ -265,7 +265,7 @@ class HpaFollower:
                 replay = HpaReplay(
                     self._settings,
                     slack_s,
-                    [each for each in past if each[0] < pods.at_s],
+                    [each for each in recommendations if each[0] < pods.at_s],
                     list(self._changes),
                 )
                 allowed |= replay.decide(sync).allowed
