@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nephoscope.features.elastic.autoscalers import ec2 as followed
+from nephoscope.features.elastic.autoscalers import names
+from nephoscope.features.elastic.plan import ElasticRequest, plan_elastic
+from nephoscope.features.elastic.profiles import profile_of
+from nephoscope.features.elastic.records import Elasticity
+from nephoscope.features.load.objective import LatencyObjective
+from nephoscope.measure import runs
 from nephoscope.measure.cloud.provider import CloudSettings
 from nephoscope.measure.cloud.providers.ec2_calls import Ec2Calls
+from nephoscope.measure.targets.kinds import parse
+from nephoscope.results import analyse_run
+from nephoscope.store import Store
 
 from .conftest import Client
-from .double import Double
+from .double import KEY, SECRET, Double
 from .helpers import image, refused, states
 
 GROUP, REGION, BOOT_S = "web", "us-east-1", 4.0
@@ -213,3 +225,75 @@ def test_a_group_that_is_not_there_is_one_sentence(cloud: Double) -> None:
     )
     with pytest.raises(SystemExit, match="There is no Auto Scaling group 'none' in us-east-1"):
         followed.follow({**settings, "interval_s": 0.1})
+
+
+class _Quiet(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    requests = 0
+
+    def do_GET(self) -> None:
+        _Quiet.requests += 1
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Prints nothing."""
+
+
+def _raise_alarms(cloud: Double, ended: threading.Event) -> None:
+    """Alarms as CloudWatch would raise them: on the rate of the service, once in each direction."""
+    policies = [("steps", 30.0, lambda rate: rate > 15), ("half", -5.0, lambda rate: rate < 10)]
+    before = _Quiet.requests
+    while policies and not ended.wait(1.0):
+        rate, before = _Quiet.requests - before, _Quiet.requests
+        name, beyond, is_due = policies[0]
+        if is_due(rate):
+            cloud.alarm(GROUP, name, beyond)
+            del policies[0]
+
+
+@pytest.mark.slow
+def test_a_run_follows_the_group_while_it_loads_its_service(
+    cloud: Double, scaling: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole way: the plan, the program with its credentials, its log, and the times."""
+    credentials = tmp_path / "credentials"
+    credentials.write_text(
+        f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    cloud.settings(boot_s=1.0)
+    text = "p99 < 2s"
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Quiet) as service:
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        request = ElasticRequest(
+            profile_of("step", 5, 25, 24),
+            LatencyObjective.of(text),
+            text,
+            capacity_per_s=10.0,
+            url=f"http://127.0.0.1:{service.server_port}/",
+            managed=names.parse(f"ec2:{GROUP}@{REGION}"),
+            endpoint=cloud.endpoint,
+            observe_interval_ns=200_000_000,
+            target=parse("local"),
+            rounds=1,
+        )
+        ended = threading.Event()
+        alarms = threading.Thread(target=_raise_alarms, args=(cloud, ended))
+        alarms.start()
+        run = runs.execute(plan_elastic(request), Store(tmp_path / "store"))
+        ended.set()
+        alarms.join()
+        service.shutdown()
+    elastic = analyse_run.build(run).part(Elasticity)
+    assert elastic is not None
+    (trial,) = elastic.trials
+    assert [(point.desired, point.reason) for point in trial.decisions] == [
+        (3, "rule"), (2, "rule")
+    ]  # fmt: skip
+    assert {1, 3} <= {count for _, count in trial.supply}
+    (summary,) = elastic.autoscalers
+    assert {"boot", "warm_up", "rotation", "total"} <= set(summary.out_segments)
+    assert not any("did not follow" in note for note in summary.notes)
