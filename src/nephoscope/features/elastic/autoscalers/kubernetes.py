@@ -42,7 +42,7 @@ class _Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _ReplicaChange:
     """A change of the replicas that waits for its reason and for its explanation."""
 
     at_s: float
@@ -64,8 +64,8 @@ class HpaFollower:
         self._observed: int | None = None
         self._polls: deque[HpaSync] = deque(maxlen=_REMEMBERED)
         self._last_metric: tuple[float, int] | None = None
-        self._undecided: list[_Change] = []
-        self._unexplained: list[_Change] = []
+        self._undecided: list[_ReplicaChange] = []
+        self._unexplained: list[_ReplicaChange] = []
         self._changes: list[tuple[float, int]] = []
         self._has_begun = False
         self.entered: list[tuple[str, int]] = []
@@ -168,7 +168,7 @@ class HpaFollower:
         self._replicas = replicas
         self._observed = int(status.get("replicas", 0))
         if before is not None and replicas != before and self._has_begun:
-            self._undecided.append(_Change(report.at_ns / 1e9, before, replicas))
+            self._undecided.append(_ReplicaChange(report.at_ns / 1e9, before, replicas))
 
     def _take_status(self, report: Report) -> None:
         """Prints a decision: of the change that the status is about, or to change nothing."""
@@ -182,7 +182,7 @@ class HpaFollower:
         if reason and self._has_begun and self._replicas is not None and desired == self._replicas:
             self._print_decision(report.at_ns, self._replicas, self._replicas, reason)
 
-    def _decide(self, change: _Change) -> None:
+    def _decide(self, change: _ReplicaChange) -> None:
         self._undecided.remove(change)
         reason = objects.reason_of(self._hpa)
         self._print_decision(round(change.at_s * 1e9), change.before, change.after, reason)
@@ -242,7 +242,7 @@ class HpaFollower:
                 self._emit("deviation", at_ns=round(change.at_s * 1e9), text=text)
         self._unexplained = []
 
-    def _allowed(self, change: _Change, last: HpaSync) -> set[int]:
+    def _allowed(self, change: _ReplicaChange, last: HpaSync) -> set[int]:
         """Returns the numbers that follow from what was visible around a change.
 
         Neither the time at which the HPA read the metric is visible, nor decisions that changed
