@@ -85,7 +85,7 @@ class Lab:
             "GET", f"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/{NAME}"
         )
 
-    def await_replicas(self, count: int, limit_s: float = 90.0) -> float:
+    def await_replicas(self, count: int, limit_s: float = 180.0) -> float:
         """Returns the seconds until so many are wanted and ready."""
         began_s = time.monotonic()
         path = f"/apis/apps/v1/namespaces/default/deployments/{NAME}"
