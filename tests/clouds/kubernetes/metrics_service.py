@@ -29,8 +29,8 @@ from nephoscope.measure.targets.exec.kubernetes import connect
 
 PORT = 16444
 GROUP = "metrics.k8s.io"
-CONTROLLER = "horizontal-pod-autoscaler"
-"""Part of the name with which the autoscaler asks."""
+CONTROLLER = "kube-controller-manager"
+"""Part of the name with which the autoscaler asks: nothing else of it reads metrics."""
 _SAMPLE = re.compile(
     r'container_cpu_usage_seconds_total\{container="main",namespace="default",pod="([^"]+)"\} '
     r"(\S+) (\d+)"
@@ -112,7 +112,7 @@ class MetricsService:
     def _remember(
         self, at_s: float, document: Any, pods: list[Any], own: Any, listing: str
     ) -> None:
-        server = connect(str(self.cluster.kubeconfig)).server
+        server = connect(str(self.room_config)).server
         with contextlib.suppress(OSError):
             after = server.request("GET", listing).document["items"]
             self.seen.append(Seen(at_s, document, (pods, after), own))
