@@ -57,3 +57,24 @@ def test_machines_and_rules_are_checked_before_a_run() -> None:
     for params in ({"machines": ["a b"]}, {"rule": "no"}, {"rule": '{"unknown": 1}'}):
         with pytest.raises(UsageError):
             adapter.build_command(params, serving=True)
+
+
+def test_a_followed_autoscaler_has_its_deviations_and_its_settings() -> None:
+    adapter = ADAPTERS["autoscaler.managed"]
+    params = {"kind": "hpa", "name": "web", "place": "shop", "interval_ns": 500_000_000}
+    command = adapter.build_command(params, serving=True)
+    settings = json.loads(command.arguments[-1])
+    assert settings.items() >= {"kind": "hpa", "name": "web", "interval_s": 0.5}.items()
+    assert settings["flags"] == {
+        "tolerance_ratio": 0.1,
+        "cpu_initialisation_s": 300.0,
+        "readiness_delay_s": 30.0,
+        "downscale_stabilisation_s": 300.0,
+    }
+    # Secrets are not among what is handed on.
+    assert not any("SECRET_ACCESS" in name for name in command.environment)
+    deviation = json.dumps({"at_ns": 35, "event": "deviation", "text": "from 1 to 4"})
+    lines = LOG.splitlines()
+    samples = adapter.parse(Output("\n".join([*lines[:-1], deviation, lines[-1]])))
+    got = [(s.metric, s.at_ns, dict(s.factors)) for s in samples]
+    assert ("deviations_count", 35, {"text": "from 1 to 4"}) in got

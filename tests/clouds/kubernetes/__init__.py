@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ NAMESPACE, PODS = "bounded", 5
 """A namespace, and how many pods its quota grants."""
 ZONE = "rack-1"
 API_PORT = 6443
+START_S = 300.0
+"""Seconds are enough on a machine that does nothing else."""
 TOKEN = "token-of-the-cluster-of-the-tests"
 """Of a user without rights but those that a test gives it."""
 
@@ -66,7 +69,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Cluster]:
+def running(folder: Path, *controller_flags: str) -> Iterator[Cluster]:
     """Starts a cluster; yields it when its node takes pods. folder: for the kubeconfig."""
     layers = [roots.debian("kubernetes", PACKAGES), build.programs(), folder / "files"]
     issued = certificates.made()
@@ -75,12 +78,13 @@ def running(folder: Path) -> Iterator[Cluster]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     root = ":".join(map(str, reversed(layers)))
-    with room(root, (HERE / "start.sh").read_text()) as made, made.forwarded(API_PORT) as port:
+    script = f"CONTROLLER_FLAGS='{' '.join(controller_flags)}'\n" + (HERE / "start.sh").read_text()
+    with room(root, script) as made, made.forwarded(API_PORT) as port:
         config = folder / "kubeconfig"
         config.write_text(json.dumps(kubeconfig(issued, port)))
         config.chmod(0o600)
         cluster = Cluster(made, port, config)
-        made.until(lambda: _ready(cluster))
+        made.until(lambda: _ready(cluster), START_S)
         _add_namespace(cluster)
         yield cluster
 
@@ -138,16 +142,26 @@ def _add_namespace(cluster: Cluster) -> None:
 def _files(issued: Certificates) -> dict[str, bytes]:
     config = json.dumps(kubeconfig(issued, API_PORT)).encode()
     return {
+        "etc/hosts": b"127.0.0.1 localhost\n",
         "etc/kubernetes/ca.crt": issued.authority,
         "etc/kubernetes/server.crt": issued.server,
         "etc/kubernetes/server.key": issued.server_key,
         "etc/kubernetes/tokens.csv": f"{TOKEN},nobody,nobody,nobodies\n".encode(),
         "etc/kubernetes/kubeconfig": config,
-        "etc/kubernetes/kubelet.yaml": (HERE / "kubelet.yaml").read_bytes(),
+        "etc/kubernetes/kubelet.yaml": _kubelet_settings(),
         "etc/kubernetes/image.tar": image(),
         "etc/containerd/config.toml": (HERE / "containerd.toml").read_bytes(),
         "etc/cni/net.d/10-pods.conflist": (HERE / "network.conflist").read_bytes(),
     }
+
+
+def _kubelet_settings() -> bytes:
+    settings = (HERE / "kubelet.yaml").read_bytes()
+    if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
+        # The group of all pods would have every CPU of the machine, which a group that may use
+        # fewer refuses.
+        settings += b"cgroupsPerQOS: false\n"
+    return settings
 
 
 def image() -> bytes:

@@ -37,7 +37,8 @@ again kube-apiserver --etcd-servers=$etcd --feature-gates=WatchList=false \
     --service-cluster-ip-range=10.78.0.0/24 --endpoint-reconciler-type=none \
     --kubelet-preferred-address-types=InternalIP &
 again kube-controller-manager --kubeconfig=$config --leader-elect=false --bind-address=127.0.0.1 \
-    --service-account-private-key-file=$pki/server.key --use-service-account-credentials=false &
+    --service-account-private-key-file=$pki/server.key --use-service-account-credentials=false \
+    ${CONTROLLER_FLAGS:-} &
 again kube-scheduler --kubeconfig=$config --leader-elect=false --bind-address=127.0.0.1 &
 containerd --config /etc/containerd/config.toml >&2 &
 until ctr version >/dev/null 2>&1; do sleep 0.05; done

@@ -27,6 +27,9 @@ PREFIXES = {
     "placement-group": "pg",
     "load-balancer": "lb",
     "spot-instances-request": "sir",
+    "auto-scaling-group": "asg",
+    "scaling-policy": "policy",
+    "scaling-activity": "activity",
 }
 """Kind of resource, in the API's own words -> how its ids begin."""
 

@@ -6,8 +6,10 @@ import time
 from typing import Any
 
 from . import billing, catalogue
+from .calls import Call
 from .cloud import Cloud, Resource
 from .instances import end, interrupt, stop
+from .scaling_groups import KIND, POLICY, trigger
 from .signatures import Credentials
 
 
@@ -113,6 +115,18 @@ class Control:
             end(self.cloud, each, reason)
         else:
             stop(self.cloud, each, reason)
+
+    def alarm(self, group: str, policy: str, beyond: float, region: str = "us-east-1") -> bool:
+        """The alarm of a scaling policy goes off; see `scaling_groups.trigger`."""
+        now = self.cloud.now()
+        call = Call(self.cloud, region, "", {}, now, now)
+        own = next(each for each in call.all(KIND) if each.data["name"] == group)
+        chosen = next(
+            each
+            for each in call.all(POLICY)
+            if each.data["name"] == policy and each.data["group"] == group
+        )
+        return trigger(call, own, chosen, beyond)
 
     def calls(self) -> list[dict[str, Any]]:
         """Every request that reached the API, in order."""

@@ -297,7 +297,7 @@ def create_launch_template(call: Call) -> dict[str, Any]:
             )
         return call.cloud.add(
             "launch-template", call.region, tags=tags_for(call, "launch-template"), name=name,
-            token=call.p.get("ClientToken", ""),
+            token=call.p.get("ClientToken", ""), data=dict(call.p.get("LaunchTemplateData", {})),
         )  # fmt: skip
 
     return {"LaunchTemplate": _show_template(once(call, make), call.now)}

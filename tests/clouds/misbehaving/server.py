@@ -15,7 +15,17 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from . import balancers, catalogue, general, instances, network, placements, storage, wire  # noqa: F401  (they enter actions)
+from . import (  # noqa: F401  (they enter actions)
+    balancers,
+    catalogue,
+    general,
+    instances,
+    network,
+    placements,
+    scaling_groups,
+    storage,
+    wire,
+)
 from .calls import ACTIONS, Call
 from .control import Control
 from .errors import ApiError, Dropped

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from nephoscope.catalog.adapters.frame import (
     ToolError,
     last_words,
 )
-from nephoscope.catalog.adapters.quantities import Params, period, text, whole
+from nephoscope.catalog.adapters.quantities import Params, choice, period, text, whole
 from nephoscope.catalog.adapters.servers import balancer
 from nephoscope.catalog.meaning import Resource
 from nephoscope.core.errors import UsageError
@@ -28,6 +30,7 @@ from nephoscope.core.programs import find_probe
 
 REFERENCE = instruments.AUTOSCALER_REFERENCE
 OBSERVED = instruments.AUTOSCALER_OBSERVED
+MANAGED = instruments.AUTOSCALER_MANAGED
 INSTANCE = instruments.AUTOSCALER_INSTANCE
 
 STATES = ("present", "in_rotation", "billed")
@@ -36,6 +39,14 @@ STATES = ("present", "in_rotation", "billed")
 _COUNTS = balancer.events(
     "instances_count",
     "Number of instances after each change, by state: present, in_rotation, billed.",
+)
+_VALUES = MetricSpec(
+    "rule_value",
+    "none",
+    Better.NONE,
+    Shape.SERIES,
+    False,
+    "Values of the metric of the rule, when it sees them.",
 )
 _REPORT = (
     text("objective", "p99 < 100ms", "Objective of response time that the demand is for."),
@@ -129,6 +140,28 @@ def _observed(params: Params) -> ToolCommand:
     return _command("observer", settings)
 
 
+def _managed(params: Params) -> ToolCommand:
+    """It reads credentials as this program does, and so runs under this program's interpreter."""
+    flags = ("cpu_initialisation", "readiness_delay", "downscale_stabilisation")
+    settings = {
+        "address": ADDRESS,
+        "port": PORT,
+        **{name: params[name] for name in ("kind", "name", "place", "context", "endpoint", "path")},
+        "interval_s": params["interval_ns"] / 1e9,
+        "flags": {
+            "tolerance_ratio": params["tolerance_ratio"],
+            **{f"{name}_s": params[f"{name}_ns"] / 1e9 for name in flags},
+        },
+    }
+    program = "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
+    module = "nephoscope.features.elastic.autoscalers.follow"
+    arguments = ("-c", program, sys.executable, "-m", module, json.dumps(settings))
+    folder = str(Path(autoscalers.__file__).parents[2])
+    names = ("HOME", "KUBECONFIG", "AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+    own = {name: os.environ[name] for name in names if name in os.environ}
+    return ToolCommand(arguments, environment={**own, "PYTHONPATH": folder})
+
+
 def _events(output: Output) -> Iterator[dict[str, Any]]:
     """Yields the lines of the log. ToolError where its beginning or its end is missing."""
     events = _lines(output)
@@ -169,6 +202,9 @@ def _samples(output: Output) -> list[Sample]:
                 Sample("wanted_count", float(event["wanted"]), at_ns=at_ns),
                 Sample("desired_count", float(event["desired"]), at_ns=at_ns, factors=factors),
             ]
+        elif name == "deviation":
+            factors = {"text": event["text"]}
+            samples.append(Sample("deviations_count", 1.0, at_ns=at_ns, factors=factors))
         elif name == "unobserved":
             factors = {"failure": event["failure"]}
             samples.append(Sample("unobserved_count", 1.0, at_ns=at_ns, factors=factors))
@@ -261,14 +297,7 @@ ADAPTERS = (
             balancer.STARTED,
             _COUNTS,
             balancer.events("steps_count", "Steps of each machine, from created to removed."),
-            MetricSpec(
-                "rule_value",
-                "none",
-                Better.NONE,
-                Shape.SERIES,
-                False,
-                "Values of the metric of the rule, when it sees them.",
-            ),
+            _VALUES,
             balancer.events("visible_wanted_count", "What the rule wants at each new value."),
             balancer.events("wanted_count", "What the rule wants, at each decision."),
             balancer.events(
@@ -322,6 +351,70 @@ the time at which the call ended.""",
         truth="Numbers that a file has at set times are logged at these.",
         cross_check="`autoscaler.reference` states its own number.",
         caveats="A change is seen up to an interval and the duration of a call late.",
+    ),
+    adapter(
+        MANAGED,
+        "Follows an autoscaler of a cluster or a cloud by its API",
+        **_COMMON,
+        params=(
+            balancer.ADDRESS,
+            _PORT,
+            choice("kind", ("hpa", "ec2"), "A HorizontalPodAutoscaler, or an EC2 scaling group."),
+            text("name", "", "Its name."),
+            text("place", "default", "Its namespace, or its region."),
+            text("context", "", "Context of the kubeconfig; by default its current one."),
+            text(
+                "endpoint", "", "Kubeconfig, or URL of the API; by default as the API's own tools."
+            ),
+            text("path", "/", "Path of the service, to see an instance's first response."),
+            period("interval_ns", "1s", "50ms", "1h", "Time between reads of the metric."),
+            ParamSpec(
+                "tolerance_ratio",
+                "float",
+                "ratio",
+                0.1,
+                "Tolerance of the HPA's controller.",
+                min=0.0,
+                max=10.0,
+            ),
+            period("cpu_initialisation_ns", "5min", "0s", "24h", "Flag of the HPA's controller."),
+            period("readiness_delay_ns", "30s", "0s", "24h", "Flag of the HPA's controller."),
+            period(
+                "downscale_stabilisation_ns", "5min", "0s", "24h", "Flag of the HPA's controller."
+            ),
+            *_REPORT,
+        ),
+        metrics=(
+            balancer.metric("decisions_count", "Number of decisions.", headline=True),
+            balancer.CPU,
+            balancer.STARTED,
+            _COUNTS,
+            balancer.events("steps_count", "Steps of each instance, from created to removed."),
+            _VALUES,
+            balancer.events("visible_wanted_count", "What its formula wants at each new value."),
+            balancer.events("wanted_count", "What its formula wants, at each decision."),
+            balancer.events(
+                "desired_count", "Number that is decided, and what changed the wanted one."
+            ),
+            balancer.events(
+                "deviations_count", "Decisions that do not follow from what was visible."
+            ),
+            balancer.events("unobserved_count", "Failures of the API, by what was wrong."),
+        ),
+        command=_managed,
+        parse=_parse,
+        overhead="one request for the metric each interval, and open watches or lists",
+        measures="""
+Nothing by itself: what an autoscaler of others sees, decides and starts, as its API shows it.""",
+        how="""
+Objects of Kubernetes are watched, so that a step is logged when the API reports it; the metric is
+read from the metrics API at each interval. Groups of EC2 are read at each interval, with the times
+that their activities state. Each change of the number is held to the documented rules.""",
+        truth="A planted metric, and pods of a real cluster whose steps its node logs.",
+        cross_check="`autoscaler.observed` watches the number of instances from outside.",
+        caveats="""
+A step is seen when the API reports it. The value that the autoscaler read is known only to an
+interval; a deviation is a decision that no value of that time explains.""",
     ),
     adapter(
         INSTANCE,

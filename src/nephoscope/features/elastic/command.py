@@ -154,10 +154,16 @@ class _ElasticArguments:
         default="",
         is_local=True,
     )
+    autoscaler: str = option(
+        "--autoscaler",
+        "NAME",
+        "Autoscaler of --url, followed by its API: hpa:NAMESPACE/NAME[@CONTEXT], ec2:GROUP@REGION.",
+        default="",
+    )
     observe_interval_ns: float = option(
         "--observe-interval",
         duration("50 ms", "1 h", unit="ns"),
-        "Time between calls of that command.",
+        "Time between calls of that command, or between values of the autoscaler's metric.",
         default="1s",
     )
     target: str = option("--target", TARGET, "Host of the generator of --url.", default="local")
@@ -201,7 +207,8 @@ def elastic(args: _ElasticArguments) -> int:
 
     Sends an open loop of varying rate to a service, and compares the number of instances with the
     number that the load needs within the objective. Makes a lab with an autoscaler of its own,
-    whose rules and delays are options; with --url, any other one is observed by a command.
+    whose rules and delays are options; with --url, any other one is observed by a command, or is
+    followed by its API.
     """
     from nephoscope.features.elastic import terminal
     from nephoscope.features.elastic.plan import plan_elastic
@@ -232,6 +239,7 @@ def _profile(load: _LoadOptions) -> LoadProfile:
 
 
 def _request(args: _ElasticArguments) -> ElasticRequest:
+    from nephoscope.features.elastic.autoscalers.names import parse as parse_name
     from nephoscope.features.elastic.plan import ElasticRequest, LabService, MachineTimes
     from nephoscope.features.elastic.rule_texts import RuleLimits
     from nephoscope.features.load.objective import LatencyObjective
@@ -272,6 +280,7 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
         ),
         url=with_ascii_host(url) if url else "",
         observe=args.observe,
+        managed=parse_name(args.autoscaler) if args.autoscaler else None,
         observe_interval_ns=round(args.observe_interval_ns),
         target=parse(args.target),
         authorised_hosts=args.authorised_hosts,
@@ -286,10 +295,17 @@ def _request(args: _ElasticArguments) -> ElasticRequest:
 
 def _check(args: _ElasticArguments) -> None:
     """Refuses options that the others leave without effect."""
-    if bool(args.url) != bool(args.observe):
+    if bool(args.url) != bool(args.observe or args.autoscaler) or (
+        args.observe and args.autoscaler
+    ):
         raise UsageError(
-            "--url and --observe belong together.",
-            "Name the service, and a command that prints its number of instances.",
+            "--url and one of --observe and --autoscaler belong together.",
+            "Name the service, and a command that prints its number of instances, or its "
+            "autoscaler.",
+        )
+    if args.autoscaler and args.target != "local":
+        raise UsageError(
+            "--autoscaler is followed from this machine.", "Omit --target, or use --observe."
         )
     of_lab = options.stated(field.name for field in fields(_LabOptions))
     if args.url and of_lab:

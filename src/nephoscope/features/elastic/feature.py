@@ -10,7 +10,7 @@ ELASTIC = Feature(
     record=".features.elastic.records:Elasticity",
     analyse=".features.elastic.result:analyse",
     applies=lambda data: bool(
-        {"autoscaler.reference", "autoscaler.observed"}
+        {"autoscaler.reference", "autoscaler.observed", "autoscaler.managed"}
         & {load["benchmark"] for load in data.manifest.plan.get("backgrounds") or ()}
     ),
     findings=(".features.elastic.findings:RULES",),

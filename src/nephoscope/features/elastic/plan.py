@@ -14,6 +14,8 @@ from nephoscope.autoscalers import rules
 from nephoscope.catalog import instruments
 from nephoscope.core.errors import UsageError
 from nephoscope.core.format_versions import TOPOLOGY
+from nephoscope.features.elastic.autoscalers.backgrounds import own_api, own_command
+from nephoscope.features.elastic.autoscalers.names import AutoscalerName
 from nephoscope.features.elastic.profiles import LoadProfile
 from nephoscope.features.elastic.rule_texts import RuleLimits, rule_of
 from nephoscope.features.load.objective import LatencyObjective
@@ -23,7 +25,6 @@ from nephoscope.measure.targets.kinds.record import TargetRecord as Target
 
 AUTOSCALER = "autoscaler"
 """Factor of the plan: the rule, or `observed`."""
-OBSERVED = "observed"
 NETWORK, PORT, CONTROL_PORT = "10.86.0.0/24", 8080, 8081
 _LB_HOST, _FIRST_MACHINE, _CLIENT = 2, 10, 200
 MAX_MACHINES = 32
@@ -67,8 +68,9 @@ class ElasticRequest:
 
     rule_texts: of the lab's autoscaler, one alternative each. url, observe: a service that another
     autoscaler scales, and the command that prints its number of instances; then `target` is the
-    generator. capacity_per_s: of one instance within the objective. attack_per_s: requests that
-    nobody needs, in the second half of a trial.
+    generator. managed, endpoint: instead of the command, an autoscaler that is followed by its API;
+    flags: parameters of its controller. capacity_per_s: of one instance within the objective.
+    attack_per_s: requests that nobody needs, in the second half of a trial.
     """
 
     profile: LoadProfile
@@ -81,6 +83,8 @@ class ElasticRequest:
     service: LabService = field(default_factory=LabService)
     url: str = ""
     observe: str = ""
+    managed: AutoscalerName | None = None
+    endpoint: str = ""
     observe_interval_ns: int = 1_000_000_000
     target: Target | None = None
     authorised_hosts: tuple[str, ...] = ()
@@ -90,6 +94,7 @@ class ElasticRequest:
     attack_per_s: int = 0
     rounds: int = 3
     params: dict[str, Any] = field(default_factory=dict)
+    flags: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
 
 
@@ -193,20 +198,16 @@ def attack_of(parts: int, attack_per_s: float) -> list[float]:
 
 def _observed(request: ElasticRequest) -> dict[str, Any]:
     assert request.target is not None
-    background = {
-        "name": OBSERVED,
-        "benchmark": instruments.AUTOSCALER_OBSERVED,
-        "on": request.target.name,
-        "params": {
-            "command": request.observe,
-            "interval_ns": request.observe_interval_ns,
-            **_judged(request),
-        },
-    }
+    if request.managed is None:
+        background = own_command(request.observe)
+    else:
+        background = own_api(request.managed, request.endpoint, request.url, request.flags)
+    background["on"] = request.target.name
+    background["params"] |= {"interval_ns": request.observe_interval_ns, **_judged(request)}
     return {
         "targets": [request.target],
         "backgrounds": [background],
-        "factors": {AUTOSCALER: {"path": "backgrounds", "levels": [[OBSERVED]]}},
+        "factors": {AUTOSCALER: {"path": "backgrounds", "levels": [[background["name"]]]}},
         "benchmarks": [_load(request, request.url, _profile(request))],
     }
 

@@ -18,7 +18,13 @@ from nephoscope.results.names import UNANSWERED
 from nephoscope.stats import elasticity
 from nephoscope.stats.elasticity import StepFunction
 
-KINDS = frozenset({instruments.AUTOSCALER_REFERENCE, instruments.AUTOSCALER_OBSERVED})
+KINDS = frozenset(
+    {
+        instruments.AUTOSCALER_REFERENCE,
+        instruments.AUTOSCALER_OBSERVED,
+        instruments.AUTOSCALER_MANAGED,
+    }
+)
 _ENDS = frozenset({"removed", "died", "failed"})
 """Steps with which a machine is no longer paid."""
 _PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
@@ -59,7 +65,9 @@ def elastic_trial(trial: BalancedTrial, scaler: BackgroundSamples) -> ElasticTri
     timeline = tuple(_timeline(trial, objective, rates, part_s))
     length_s = float(params["interval_ns"]) / 1e9
     decided = clock.series("desired_count")
-    every = [at_s for at_s, _ in decided]
+    # Of others, only decisions that changed something are visible.
+    is_whole = scaler.benchmark == instruments.AUTOSCALER_REFERENCE
+    every = [at_s for at_s, _ in decided] if is_whole else []
     slow, failed = _violations(trial, objective)
     return ElasticTrial(
         autoscaler=scaler.name,

@@ -136,6 +136,16 @@ def notes_of(own: ElasticTrial, scaler: BackgroundSamples) -> Iterator[str]:
         )
         for step in ("died", "failed")
     )
+    deviations = [
+        (sample.at_ns, str(sample.factors["text"]))
+        for sample in scaler.samples
+        if sample.metric == "deviations_count"
+    ]
+    if deviations:
+        yield (
+            f"{plural(len(deviations), 'decision')} of {len(own.decisions)} did not follow from "
+            f"the documented rules: {min(deviations)[1]}."
+        )
     if died:
         yield f"{plural(died, 'machine')} died; the autoscaler replaced what its rule wanted."
     if failed:

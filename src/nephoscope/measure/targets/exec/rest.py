@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +86,26 @@ class RestServer:
                 raise ConnectionError("an answer that was cut off") from None
             document = {}
         return Answer(response.status, document if isinstance(document, dict) else {}, text)
+
+    def lines(self, path: str, *, read_s: float = READ_S) -> Iterator[bytes]:
+        """Yields the lines of an answer as they come; none where its status is an error.
+
+        Raises NotReached, and OSError where no line comes for the time, or the last one is broken.
+        """
+        connection = _Connection(self, read_s)
+        try:
+            connection.connect()
+            try:
+                connection.request("GET", self.prefix + path, headers={**self.headers})
+                response = connection.getresponse()
+                if response.status != 200:
+                    return
+                while line := response.readline(_ANSWER_BYTES):
+                    yield line
+            except http.client.HTTPException as error:
+                raise ConnectionError(f"a broken answer ({type(error).__name__})") from error
+        finally:
+            connection.close()
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Opens a connection for a protocol of one's own. Raises OSError."""
