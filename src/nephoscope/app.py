@@ -30,6 +30,7 @@ from nephoscope.features.load.feature import GENERATOR, LOAD
 from nephoscope.features.machine.feature import BENCHMARKS, LIMITS, MACHINE, PROPERTIES
 from nephoscope.features.market.feature import MARKET
 from nephoscope.features.network.feature import NETWORK
+from nephoscope.features.parallel.feature import PARALLEL
 from nephoscope.features.platforms.feature import BOOTS, SYSTEM_CALLS
 from nephoscope.features.pricing.feature import PRICING
 from nephoscope.features.rank.feature import RANK, RANKING
@@ -56,6 +57,7 @@ FEATURES: tuple[Feature, ...] = (
     BALANCE,
     ELASTIC,
     ISOLATION,
+    PARALLEL,
     SCHEDULER,
     BENCHMARKS,
     EMULATION,
