@@ -12,6 +12,7 @@ from nephoscope.features.balance.feature import BALANCE
 from nephoscope.features.census.feature import CENSUS
 from nephoscope.features.clients.feature import CLIENT_SERVER
 from nephoscope.features.cloud.feature import CLOUD
+from nephoscope.features.clusters.feature import CLUSTERS
 from nephoscope.features.compaction.feature import COMPACTION
 from nephoscope.features.comparison.feature import COMPARISON
 from nephoscope.features.cost.feature import COST
@@ -58,6 +59,7 @@ FEATURES: tuple[Feature, ...] = (
     ELASTIC,
     ISOLATION,
     PARALLEL,
+    CLUSTERS,
     SCHEDULER,
     BENCHMARKS,
     EMULATION,

@@ -98,13 +98,14 @@ def forward(source: socket.socket, sink: socket.socket, delay_s: float) -> None:
     pending: list[tuple[float, bytes]] = []
     source.settimeout(0.0005)
     is_open = True
-    while is_open or pending:
-        with suppress(TimeoutError):
-            data = source.recv(65536)
-            is_open = bool(data)
-            pending += [(time.monotonic() + delay_s, data)] if data else []
-        while pending and (not is_open or pending[0][0] <= time.monotonic()):
-            sink.sendall(pending.pop(0)[1])
+    with suppress(OSError):
+        while is_open or pending:
+            with suppress(TimeoutError):
+                data = source.recv(65536)
+                is_open = bool(data)
+                pending += [(time.monotonic() + delay_s, data)] if data else []
+            while pending and (not is_open or pending[0][0] <= time.monotonic()):
+                sink.sendall(pending.pop(0)[1])
 
 
 @contextmanager
@@ -120,8 +121,7 @@ def delaying_proxy(port: int, delay_s: float) -> Iterator[int]:
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 back = threading.Thread(target=forward, args=(far, near, delay_s))
                 back.start()
-                with suppress(OSError):
-                    forward(near, far, delay_s)
+                forward(near, far, delay_s)
                 far.shutdown(socket.SHUT_RDWR)
                 back.join()
 
