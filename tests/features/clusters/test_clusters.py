@@ -16,8 +16,8 @@ from nephoscope.results.analyse_run import build
 PLAN = """
 name: cluster
 targets:
-  - {name: a, kind: ssh, host: 192.0.2.1}
-  - {name: b, kind: ssh, host: 192.0.2.2}
+  - {name: a, kind: ssh, address: 192.0.2.1}
+  - {name: b, kind: ssh, address: 192.0.2.2}
 benchmarks:
   - {benchmark: cpu.hash, on: [a, b], TOGETHERparams: {threads: 1}}
   - {benchmark: disk.sync, on: [a, b], TOGETHERparams: {}}

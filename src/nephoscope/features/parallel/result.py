@@ -19,6 +19,7 @@ from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics.means import mean_of_skewed
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.stats.stragglers import straggler_law
+from nephoscope.store.query import TrialHistogram
 
 RANKS, RANK = "ranks", "rank"
 
@@ -64,7 +65,7 @@ def _trials(data: RunData) -> Iterator[_Trial]:
         if record is None or row.benchmark != NET_COLLECTIVE or row.round <= 0:
             continue
         trial = trials.setdefault(row.trial, _begin(record, default))
-        if hasattr(row, "counts"):
+        if isinstance(row, TrialHistogram):
             value = float(np.average(row.values, weights=row.counts))
         else:
             value = row.value

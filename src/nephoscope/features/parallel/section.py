@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nephoscope.core.model import RunResult
-from nephoscope.features.parallel.records import FittedLaw, ParallelWork, RankLine, StepTimes
+from nephoscope.features.parallel.records import FittedLaw, ParallelWork
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Section, Sentence
 from nephoscope.report.columns import interval, number, table, text
@@ -18,7 +18,7 @@ def build(result: RunResult) -> Section | None:
     blocks.append(
         table(
             work.steps,
-            text("setting", _setting),
+            text("setting", lambda line: wording.factors_text(line.factors)),
             number("ranks", lambda line: line.ranks),
             *interval("step", lambda line: line.step),
             *interval("slowest rank's work", lambda line: line.slowest),
@@ -34,7 +34,7 @@ def build(result: RunResult) -> Section | None:
     blocks.append(
         table(
             work.ranks,
-            text("setting", _setting),
+            text("setting", lambda line: wording.factors_text(line.factors)),
             number("ranks", lambda line: line.ranks),
             number("rank", lambda line: line.rank),
             *interval("work", lambda line: line.work),
@@ -48,14 +48,10 @@ def build(result: RunResult) -> Section | None:
 
 def law_sentence(law: FittedLaw) -> str:
     """Returns the law with its intervals and its misfit."""
-    setting = _setting(law)
+    setting = wording.factors_text(law.factors)
     return (
         f"{f'{setting}: t' if setting else 'T'}he slowest of n ranks takes "
         f"{wording.estimate_text(law.fixed)} and {wording.estimate_text(law.delay)} times the "
         "harmonic number 1 + 1/2 + … + 1/n per step; the law misses no mean by more than "
         f"{wording.percent(law.misfit_ratio)}."
     )
-
-
-def _setting(line: StepTimes | RankLine | FittedLaw) -> str:
-    return wording.factors_text(line.factors)
