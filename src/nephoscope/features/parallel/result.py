@@ -19,7 +19,7 @@ from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics.means import mean_of_skewed
 from nephoscope.stats.statistics.values import Refused
 from nephoscope.stats.stragglers import straggler_law
-from nephoscope.store.query import TrialHistogram
+from nephoscope.store.query import TrialHistogram, TrialValue
 
 RANKS, RANK = "ranks", "rank"
 
@@ -41,7 +41,9 @@ def analyse(data: RunData) -> ParallelWork | None:
     if not trials:
         return None
     settings = group_by(trials, lambda trial: (trial.target, factors_key(trial.factors)))
-    steps, ranks, laws = [], [], []
+    steps: list[StepTimes] = []
+    ranks: list[RankLine] = []
+    laws: list[FittedLaw] = []
     for of_setting in settings.values():
         for _, own in sorted(group_by(of_setting, lambda trial: trial.ranks).items()):
             steps.append(_steps(own, data.confidence))
@@ -60,7 +62,8 @@ def _trials(data: RunData) -> Iterator[_Trial]:
         if record.benchmark == NET_COLLECTIVE and record.key.round > 0
     }
     trials: dict[str, _Trial] = {}
-    for row in (*data.values, *data.distributions):
+    rows: list[TrialValue | TrialHistogram] = [*data.values, *data.distributions]
+    for row in rows:
         record = records.get(row.trial)
         if record is None or row.benchmark != NET_COLLECTIVE or row.round <= 0:
             continue
