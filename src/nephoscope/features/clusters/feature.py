@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nephoscope.core.shared_load import sharing_targets
 from nephoscope.results.feature import Feature, Region, ReportSection
 
 if TYPE_CHECKING:
@@ -12,12 +11,10 @@ if TYPE_CHECKING:
 
 
 def _has_clusters(data: RunData) -> bool:
-    """States whether a setting runs on several targets together, each with a load of its own."""
+    """States whether a setting runs on several targets together."""
+    settings = data.manifest.settings
     return any(
-        setting.get("together")
-        and len(setting.get("targets") or ()) > 1
-        and not sharing_targets(setting)
-        for setting in data.manifest.settings
+        setting.get("together") and len(setting.get("targets") or ()) > 1 for setting in settings
     )
 
 

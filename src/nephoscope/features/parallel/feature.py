@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from nephoscope.catalog.instruments import NET_COLLECTIVE
 from nephoscope.results.feature import Feature, Region, ReportSection
 
 PARALLEL = Feature(
     "parallel_work",
     record=".features.parallel.records:ParallelWork",
     analyse=".features.parallel.result:analyse",
-    applies=lambda data: NET_COLLECTIVE in data.benchmarks,
+    applies=lambda data: "net.collective" in data.benchmarks,
     findings=(".features.parallel.findings:RULES",),
     sections=(ReportSection("parallel_work", ".features.parallel.section:build", Region.ANSWER),),
 )
