@@ -12,6 +12,7 @@ from nephoscope.features.balance.feature import BALANCE
 from nephoscope.features.census.feature import CENSUS
 from nephoscope.features.clients.feature import CLIENT_SERVER
 from nephoscope.features.cloud.feature import CLOUD
+from nephoscope.features.clusters.feature import CLUSTERS
 from nephoscope.features.compaction.feature import COMPACTION
 from nephoscope.features.comparison.feature import COMPARISON
 from nephoscope.features.cost.feature import COST
@@ -31,6 +32,7 @@ from nephoscope.features.machine.feature import BENCHMARKS, LIMITS, MACHINE, PRO
 from nephoscope.features.market.feature import MARKET
 from nephoscope.features.migration.feature import MIGRATION
 from nephoscope.features.network.feature import NETWORK
+from nephoscope.features.parallel.feature import PARALLEL
 from nephoscope.features.platforms.feature import BOOTS, SYSTEM_CALLS
 from nephoscope.features.pricing.feature import PRICING
 from nephoscope.features.rank.feature import RANK, RANKING
@@ -57,6 +59,8 @@ FEATURES: tuple[Feature, ...] = (
     BALANCE,
     ELASTIC,
     ISOLATION,
+    PARALLEL,
+    CLUSTERS,
     SCHEDULER,
     BENCHMARKS,
     EMULATION,

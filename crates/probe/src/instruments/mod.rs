@@ -30,7 +30,9 @@ mod load_switches;
 mod mem_cache;
 mod mem_latency;
 mod mem_stream;
+mod net_collective;
 mod net_loopback;
+mod net_member;
 mod net_path;
 mod net_query;
 mod net_reach;
@@ -101,6 +103,8 @@ pub const ALL: &[Instrument] = &[
     Instrument { serve: Some(net_path::serve), ..instrument!(net_path) },
     Instrument { serve: Some(net_query::serve), ..instrument!(net_query) },
     instrument!(net_reach),
+    instrument!(net_collective),
+    instrument!(net_member),
     instrument!(http_load),
     Instrument { serve: Some(http_serve::serve), ..instrument!(http_serve) },
     instrument!(kv_load),

@@ -1,5 +1,6 @@
 //! The network benchmarks: connections, messages, datagrams, and the loopback of this machine.
 pub mod client;
+pub mod collective;
 pub mod congestion_control;
 pub mod connection;
 pub mod ethernet;

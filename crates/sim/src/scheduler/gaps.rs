@@ -70,7 +70,7 @@ pub fn run(
             "Set sleep_ns or processes_per_cpu, not both.",
         );
     }
-    let mut host = scenario.host(seed)?;
+    let mut host = scenario.allocated()?.host(seed)?;
     let mut stream = RandomStream::new(seed, 0, WINDOW_START);
     let sees_loss = scenario.policy == PolicyName::Linux;
     let reservation = host.domains[vm].reservation.filter(|_| sees_loss);

@@ -10,6 +10,7 @@
 mod bvt;
 mod credit;
 mod divisor;
+mod fair_allocation;
 pub mod fixed_work;
 mod gap_meter;
 pub mod gaps;

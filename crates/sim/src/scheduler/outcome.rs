@@ -21,6 +21,8 @@ pub struct VcpuOutcome {
     pub vcpu: usize,
     pub observer: VcpuObserver,
     pub fixed_work: Option<FixedWorkProbe>,
+    /// Time on processors in the measured part, times their speeds.
+    pub work_ns: f64,
     /// Intervals of the timeline: from, to (since the end of the warm-up), processor.
     pub timeline: Vec<(Nanos, Nanos, usize)>,
 }
@@ -30,6 +32,8 @@ pub struct SchedulerOutcome {
     /// Names of the machines, in order.
     pub vms: Vec<String>,
     pub vcpus: Vec<VcpuOutcome>,
+    /// Length of the measured part, where processors have speeds.
+    pub work_over_ns: Option<f64>,
     /// Response times of each machine that is a web server, by its index.
     pub responses: Vec<(usize, Durations)>,
     /// Number of intervals in the timeline.
@@ -41,6 +45,7 @@ pub struct SchedulerOutcome {
 
 /// Simulates a scenario once.
 pub fn run(scenario: &SchedulerScenario, seed: u64) -> Result<SchedulerOutcome> {
+    let scenario = &scenario.allocated()?;
     let host = scenario.host(seed)?;
     let (end, warm_up) = scenario.durations()?;
     let threshold = scenario.threshold_ns()?;
@@ -52,7 +57,8 @@ pub fn run(scenario: &SchedulerScenario, seed: u64) -> Result<SchedulerOutcome> 
             let probe =
                 probe.map(|probe| FixedWorkProbe::new(probe, (warm_up, end), seed, number as u64));
             let observer = VcpuObserver::new(warm_up, end, threshold);
-            vcpus.push(VcpuOutcome { vm, vcpu, observer, fixed_work: probe, timeline: Vec::new() });
+            let (work_ns, timeline) = (0.0, Vec::new());
+            vcpus.push(VcpuOutcome { vm, vcpu, observer, fixed_work: probe, work_ns, timeline });
         }
     }
     let timeline_end = warm_up.saturating_add((scenario.timeline_s * 1e9) as Nanos);
@@ -60,6 +66,10 @@ pub fn run(scenario: &SchedulerScenario, seed: u64) -> Result<SchedulerOutcome> 
     let counts = simulate(&host, seed, end, warm_up, |run| {
         let vcpu = &mut vcpus[run.vcpu];
         vcpu.observer.add(&run);
+        if let Some(speed) = scenario.speeds.get(run.processor) {
+            let (from, to) = (run.from.max(warm_up), run.to.min(end));
+            vcpu.work_ns += speed * to.saturating_sub(from) as f64;
+        }
         if run.to > warm_up && run.from < timeline_end {
             let (from, to) = (run.from.max(warm_up), run.to.min(timeline_end));
             if !vcpu.extend_timeline(from - warm_up, to - warm_up, &run) {
@@ -84,9 +94,11 @@ pub fn run(scenario: &SchedulerScenario, seed: u64) -> Result<SchedulerOutcome> 
         }
     }
     let vms = scenario.vms.keys().cloned().collect();
+    let has_speeds = !scenario.speeds.is_empty();
     Ok(SchedulerOutcome {
         vms,
         vcpus,
+        work_over_ns: has_speeds.then(|| (end - warm_up) as f64),
         responses,
         intervals,
         intervals_left_out,
@@ -117,6 +129,9 @@ impl SchedulerOutcome {
             let factors = [("vm", json!(vm)), ("vcpu", json!(number))];
             let observer = &vcpu.observer;
             sink.scalar("cpu_share_ratio", &factors, observer.share());
+            if let Some(over_ns) = self.work_over_ns {
+                sink.scalar("work_ratio", &factors, vcpu.work_ns / over_ns);
+            }
             for (metric, lengths) in [
                 ("run_ns", &observer.runs),
                 ("wait_ns", &observer.waits),

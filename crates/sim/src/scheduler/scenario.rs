@@ -38,6 +38,12 @@ pub struct SchedulerScenario {
     pub policy: PolicyName,
     /// Number of processors of the host.
     pub processors: usize,
+    /// Speed of each processor, relative to a reference; all 1 if left out. `work_ratio` counts by it.
+    #[serde(default)]
+    pub speeds: Vec<f64>,
+    /// Quotas by the speeds of the processors (Linux).
+    #[serde(default)]
+    pub allocation: Allocation,
     /// Length of the measured part, in seconds.
     #[serde(default = "default::<60>")]
     pub duration_s: f64,
@@ -60,6 +66,17 @@ pub struct SchedulerScenario {
     pub fixed_work: Option<FixedWork>,
     /// Virtual machines by name.
     pub vms: BTreeMap<String, Vm>,
+}
+
+/// What machines get on processors of unequal speed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allocation {
+    /// What the policy gives: the same machine does more work on a faster processor.
+    #[default]
+    AsScheduled,
+    /// Equal work per weight for all machines, as much as the slowest processor can give.
+    EqualWork,
 }
 
 /// Settings of Linux; a setting that is left out has the kernel's own default.
@@ -185,9 +202,16 @@ pub struct QuotaConfig {
     pub phase_ms: Option<f64>,
 }
 
+impl QuotaConfig {
+    /// A quota of so many processors, with the default period.
+    pub(super) fn of(cpus: f64) -> Self {
+        Self { cpus, period_ms: default::<100>(), burst_ms: 0.0, phase_ms: None }
+    }
+}
+
 impl SchedulerScenario {
     /// Returns an error for a scenario that cannot be simulated.
     pub fn check(&self) -> Result<()> {
-        self.host(0).and_then(|host| host.check())
+        self.allocated()?.host(0).and_then(|host| host.check())
     }
 }

@@ -25,7 +25,9 @@ from nephoscope.core.reading.fields import (
 from nephoscope.core.reading.sentences import Place, place_in, record_at, validation_errors
 from nephoscope.core.reading.yamltext import Loc
 
-Kind = Literal["voip", "video-call", "streaming", "game", "web", "transactions", "batch"]
+Kind = Literal[
+    "voip", "video-call", "streaming", "game", "web", "transactions", "batch", "parallel"
+]
 Resource = Literal["cpu", "memory", "disk", "network"]
 
 _SUM_TOLERANCE = 0.005
@@ -53,11 +55,17 @@ class Application(Record):
     )
     kind: Kind | None = Field(
         None,
-        description="Kind of service: voip, video-call, streaming, game, web, transactions, batch.",
+        description="Kind of service: voip, video-call, streaming, game, web, transactions, batch, "
+        "parallel.",
         examples=["web"],
     )
     nodes: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = Field(
         None, description="Number of nodes that it runs on.", examples=[4]
+    )
+    synchronised: Seconds | None = Field(
+        None,
+        description="Time for which a node computes before all nodes wait for each other.",
+        examples=["10s"],
     )
     resource: Resource | None = Field(
         None,

@@ -1,4 +1,7 @@
-"""Classes of applications, after Delgado 2010 (section 4.2.3), as scores between 0 and 1."""
+"""Classes of applications, after Delgado 2010 (section 4.2.3), as scores between 0 and 1.
+
+The class of parallel work is ours: sections 4.1.1 there and 5.3.1 of Zhuang 2012 describe it.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ ATTACHED = 0.5
 _LATENCY_FULL_S, _LATENCY_NONE_S = 0.1, 1.0
 """Response times at which an application is wholly, and no longer, latency-sensitive."""
 _JITTER_FULL_S = 0.04
+_STEP_FULL_S, _STEP_NONE_S = 1.0, 20.0
+"""Times between synchronisations of which the usual shortest retransmission timeout, 0.2 s, is 20 %
+and 1 %: one lost packet or one pause of a node delays all of them by it."""
 _NINES_NONE, _NINES_FULL = 2.0, 4.0
 
 
@@ -34,7 +40,7 @@ class ClassScore:
 
 
 def classify(application: Application, io_share: Estimate | None = None) -> tuple[ClassScore, ...]:
-    """Returns the scores of all classes, in the order of the study.
+    """Returns the scores of all classes, in the order of the study; parallel last.
 
     io_share: share of the time in which the application waited for storage.
     """
@@ -43,6 +49,7 @@ def classify(application: Application, io_share: Estimate | None = None) -> tupl
         ("latency-sensitive", _latency(application)),
         ("geo-distributed", _geo(application)),
         ("mission-critical", _mission(application)),
+        ("parallel", _parallel(application)),
     )
     return tuple(
         ClassScore(name, score, score is not None and score >= ATTACHED, reason)
@@ -119,6 +126,16 @@ def _mission(application: Application) -> tuple[float | None, str]:
         return None, "not answered: availability and recovery_point"
     score = (nines(application.availability) - _NINES_NONE) / (_NINES_FULL - _NINES_NONE)
     return _clipped(score), f"availability of {100 * application.availability:.7g} %"
+
+
+def _parallel(application: Application) -> tuple[float | None, str]:
+    step_s = application.synchronised
+    if application.nodes == 1:
+        return 0.0, "one node, which waits for no other"
+    if step_s is None:
+        return None, "not answered: synchronised"
+    score = math.log(_STEP_NONE_S / step_s) / math.log(_STEP_NONE_S / _STEP_FULL_S)
+    return _clipped(score), f"all nodes wait for each other every {units.format_duration(step_s)}"
 
 
 def _clipped(score: float) -> float:

@@ -10,6 +10,7 @@ from nephoscope.core import units
 from nephoscope.features.advise.answers import Application
 from nephoscope.features.advise.classes import ClassScore, upload_s
 from nephoscope.report import wording
+from nephoscope.stats.stragglers import harmonic_number
 
 PARCEL_S = 48 * 3600.0
 """Assumed time from disk to disk of a parcel; an express service takes one to two days."""
@@ -53,6 +54,12 @@ _OF_CLASS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("balance --failure dies", "errors and recovery when a server dies"),
         ("bench net.rtt", "loss and its episodes"),
     ),
+    "parallel": (
+        ("bench net.collective", "what barriers and exchanges add to the slowest rank's work"),
+        ("bench cpu.gaps", "pauses of the CPU: one paused node stops all"),
+        ("bench net.rtt", "loss and delay variation, which delay every exchange"),
+        ("isolate cpu", "what a busy neighbour takes from a node"),
+    ),
     "general": (("survey", "CPU, memory, disk and network together"),),
 }
 
@@ -92,6 +99,9 @@ _OF_KIND: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("capacity URL", "the highest rate within the response time"),
     ),
     "batch": (("bench sysbench.cpu", "work per second of the whole machine"),),
+    "parallel": (
+        ("bench net.collective", "what barriers and exchanges add to the slowest rank's work"),
+    ),
 }
 
 
@@ -127,6 +137,8 @@ def facts(application: Application, scores: Sequence[ClassScore]) -> tuple[str, 
         )
     if "mission-critical" in attached:
         sentences += _availability(application)
+    if "parallel" in attached:
+        sentences += _stragglers(application)
     return tuple(sentences)
 
 
@@ -144,6 +156,20 @@ def _upload(application: Application) -> Iterable[str]:
         f"A parcel with disks that takes {units.format_duration(PARCEL_S)} (our assumption) is "
         f"faster than this link from {even} on."
     )
+
+
+def _stragglers(application: Application) -> Iterable[str]:
+    yield (
+        "Every step lasts as long as its slowest node: ask for instances of one CPU model, with "
+        "dedicated CPUs, near each other in one zone."
+    )
+    if (application.nodes or 1) > 1:
+        nodes = application.nodes or 1
+        yield (
+            f"Of {nodes:,} nodes with independent exponential delays the slowest has "
+            f"{harmonic_number(nodes):.3g} times the mean delay; a pause that a node has in 1 % of "
+            f"the steps stops all nodes in {wording.percent(1 - 0.99**nodes)} of them."
+        )
 
 
 def _availability(application: Application) -> Iterable[str]:

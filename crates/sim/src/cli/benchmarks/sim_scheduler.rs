@@ -8,10 +8,12 @@
 //! tick. Virtual machines spin, work periodically or in bursts, or serve requests. After `warmup_s` a loop
 //! without cost observes each virtual CPU: a pause of at least `threshold_ms` is a wait, the time between
 //! two waits is a run, and a period extends from the start of a wait to that of the next. With `fixed_work`
-//! a second probe repeats a fixed amount of work and records the share that it observes.
+//! a second probe repeats a fixed amount of work and records the share that it observes. With `speeds`
+//! processors differ, and `work_ratio` is the time on each times its speed; `allocation: equal_work`
+//! gives each machine the same work per weight by a quota, as much as the slowest processor can give.
 //!
 //! # Known truth
-//! Shares that follow from the parameters (30 of 40 ms are 75 %), the published shares of Zhuang
+//! Machines alone on processors of speeds v have the work v, and with equal work the minimum of v. Shares that follow from the parameters (30 of 40 ms are 75 %), the published shares of Zhuang
 //! (2012), Tables 4.2 and 4.3, and the lab's own measurements under the same reservation and cap.
 //!
 //! # Cross-check
@@ -40,6 +42,9 @@ pub const SPEC: Spec = Spec {
             .headline()
             .in_summary(Headline::of("CPU share").settings(SummarySettings::Each))
             .doc("CPU share of a virtual CPU; factors vm and vcpu."),
+        Metric::higher("work_ratio").doc(
+            "Work of a virtual CPU relative to a processor of speed 1; only where speeds are given.",
+        ),
         Metric::higher("run_ns").histogram().doc("Lengths of complete runs."),
         Metric::lower("wait_ns").histogram().doc("Lengths of complete waits."),
         Metric::neutral("period_ns")

@@ -1,0 +1,1 @@
+"""Targets that run one benchmark together, as one system: a virtual cluster."""

@@ -1,0 +1,1 @@
+"""Parallel work: steps that wait for their slowest rank."""
