@@ -36,6 +36,25 @@ def test_recommended_deployments_hold_and_are_near_the_best(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+def test_deployments_survive_a_region_and_pay_for_data_near_the_best(tmp_path: Path) -> None:
+    rows = []
+    for seed in range(WORLDS):
+        world = worlds.with_data_to_users(worlds.draw_world(seed, types_in_all=2))
+        # Two regions that work 99.8 % of the time reach 99.9 %, if one of them does alone.
+        values = {**worlds.measured(world), "region_availability": 0.998}
+        analysis = analyse(application.load(worlds.write(values, tmp_path), tmp_path))
+        best = analysis.deployments[0]
+        assert best.survived_failures == 1
+        kind = world.types[best.type]
+        ratio = worlds.cost(kind, best.counts, world) / worlds.clairvoyant(world, 200, 1)[0]
+        rows.append((worlds.held_ratio(world, kind, best.counts, 2_000, 1), ratio))
+    table = "\n".join(f"{seed}: {row[0]:.3f} {row[1]:.3f}" for seed, row in enumerate(rows))
+    print(table)
+    assert all(kept >= worlds.KEPT for kept, _ in rows), table
+    assert all(ratio <= DEAREST for _, ratio in rows), table
+
+
+@pytest.mark.slow
 def test_worlds_that_hardly_anybody_measured_are_named_as_thin(tmp_path: Path) -> None:
     for seed in range(WORLDS):
         values = worlds.measured(worlds.draw_world(seed), instances=1)

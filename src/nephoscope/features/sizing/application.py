@@ -166,6 +166,9 @@ class SizeRegion(Record):
     rtt_ms: dict[Name, Quantity] = Field(
         default={}, description="Round trip from each site of users, in milliseconds."
     )
+    egress_price_per_gb: Quantity | None = Field(
+        default=None, description="Price of a gigabyte that the region sends to users."
+    )
 
 
 class MarketChoice(Record):
@@ -205,6 +208,14 @@ class SizeFile(_Instances):
         alias="availability",
         description="Share of the time in which the objective has to hold; absent: instances are "
         "taken to work always.",
+    )
+    region_availability: Share | None = Field(
+        default=None,
+        description="Share of the time in which a region works, independently of others; with it "
+        "a deployment survives the failures of regions that the goal asks for.",
+    )
+    egress_gb_per_month: Quantity | None = Field(
+        default=None, description="Gigabytes that all users together receive in a month."
     )
     users: Annotated[dict[Name, Part], Field(max_length=30)] = Field(
         default={}, description="Sites of users with their shares."
@@ -265,7 +276,19 @@ class SizeFile(_Instances):
             raise ValueError("purchase has a kind twice. Name each once.")
         if self.users and abs(math.fsum(self.users.values()) - 1) > _EPSILON:
             raise ValueError("the shares of users do not sum to 100%. Correct them.")
+        if self.region_availability is not None and (
+            self.availability_goal is None or not self.users
+        ):
+            raise ValueError(
+                "region_availability counts for the goal `availability` of sites of `users`. Add "
+                "both, or leave it out."
+            )
         for name, region in self.regions.items():
+            if (region.egress_price_per_gb is None) != (self.egress_gb_per_month is None):
+                raise ValueError(
+                    "egress_gb_per_month needs the egress_price_per_gb of every region, which "
+                    f"needs it; regions.{name} has only one of them. Add the other one."
+                )
             for site in region.rtt_ms:
                 if site not in self.users:
                     raise ValueError(
