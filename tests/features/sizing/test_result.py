@@ -131,7 +131,10 @@ def test_what_is_open_is_worth_a_measurement(tmp_path: Path) -> None:
 _PAIR = {
     "demand": {"rate_per_s": 900},
     "users": {"x": "50%", "y": "50%"},
-    "regions": {"one": {"rtt_ms": {"x": 1e-6, "y": 2e-6}}, "two": {"rtt_ms": {"x": 2e-6, "y": 1e-6}}},
+    "regions": {
+        "one": {"rtt_ms": {"x": 1e-6, "y": 2e-6}},
+        "two": {"rtt_ms": {"x": 2e-6, "y": 1e-6}},
+    },
     "types": one(spread=1e-9),
     "availability": "99.9%",
     "instance_availability": "99.9999999%",

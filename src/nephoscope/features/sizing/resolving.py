@@ -61,7 +61,7 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
         notes.append(
             "No `availability` is wanted: instances are taken to work all the time, without spares."
         )
-    known = ApplicationKnowledge(
+    application = ApplicationKnowledge(
         LatencyObjective.of(file.objective),
         " ".join(file.objective.split()),
         file.risk,
@@ -81,8 +81,8 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
         _region_availability(source, ledger),
         _egress(source, ledger),
     )
-    _check_regions(known, source)
-    return known
+    _check_regions(application, source)
+    return application
 
 
 def _check_regions(known: ApplicationKnowledge, source: ApplicationSource) -> None:

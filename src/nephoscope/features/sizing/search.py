@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 
+import numpy as np
+
 from nephoscope.core.model import Estimate
 from nephoscope.features.cost.work import MONTH_H
 from nephoscope.features.sizing.fleet import Fleet
@@ -191,7 +193,7 @@ def missed(fleet: Fleet, plan: RegionPlan, working: Mapping[str, int]) -> Array:
     fail."""
     result = fleet.misses(dict(plan.served), working)
     for served in plan.failed:
-        result = result | fleet.misses(dict(served), working)
+        result = np.logical_or(result, fleet.misses(dict(served), working))
     return result
 
 
