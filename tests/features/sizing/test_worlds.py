@@ -49,7 +49,6 @@ def test_deployments_survive_a_region_and_pay_for_data_near_the_best(tmp_path: P
         ratio = worlds.cost(kind, best.counts, world) / worlds.clairvoyant(world, 200, 1)[0]
         rows.append((worlds.held_ratio(world, kind, best.counts, 2_000, 1), ratio))
     table = "\n".join(f"{seed}: {row[0]:.3f} {row[1]:.3f}" for seed, row in enumerate(rows))
-    print(table)
     assert all(kept >= worlds.KEPT for kept, _ in rows), table
     assert all(ratio <= DEAREST for _, ratio in rows), table
 

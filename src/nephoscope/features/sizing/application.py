@@ -276,19 +276,7 @@ class SizeFile(_Instances):
             raise ValueError("purchase has a kind twice. Name each once.")
         if self.users and abs(math.fsum(self.users.values()) - 1) > _EPSILON:
             raise ValueError("the shares of users do not sum to 100%. Correct them.")
-        if self.region_availability is not None and (
-            self.availability_goal is None or not self.users
-        ):
-            raise ValueError(
-                "region_availability counts for the goal `availability` of sites of `users`. Add "
-                "both, or leave it out."
-            )
         for name, region in self.regions.items():
-            if (region.egress_price_per_gb is None) != (self.egress_gb_per_month is None):
-                raise ValueError(
-                    "egress_gb_per_month needs the egress_price_per_gb of every region, which "
-                    f"needs it; regions.{name} has only one of them. Add the other one."
-                )
             for site in region.rtt_ms:
                 if site not in self.users:
                     raise ValueError(
@@ -302,6 +290,23 @@ class SizeFile(_Instances):
                         f"types.{name}.regional_price_per_h has the region '{region_name[:40]}'"
                         f"{did_you_mean(region_name, self.regions)}, which regions lacks. Add it."
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _complete_regions(self) -> Self:
+        if self.region_availability is not None and (
+            self.availability_goal is None or not self.users
+        ):
+            raise ValueError(
+                "region_availability counts for the goal `availability` of sites of `users`. Add "
+                "both, or leave it out."
+            )
+        for name, region in self.regions.items():
+            if (region.egress_price_per_gb is None) != (self.egress_gb_per_month is None):
+                raise ValueError(
+                    "egress_gb_per_month needs the egress_price_per_gb of every region, which "
+                    f"needs it; regions.{name} has only one of them. Add the other one."
+                )
         return self
 
 

@@ -1,8 +1,9 @@
 """Prediction intervals that hold for a group that was never seen: conformal over whole groups.
 
 Every group is predicted from the others; its scores are the errors relative to a power of the
-predicted standard deviation. Groups count alike, however large they are, because the next one is one more
-draw of a group (Dunn, Wasserman and Ramdas, JASA 118 (2023): two-layer hierarchical models).
+predicted standard deviation. Groups count alike, however large they are, because the next one is
+one more draw of a group (Dunn, Wasserman and Ramdas, JASA 118 (2023): two-layer hierarchical
+models).
 """
 
 from __future__ import annotations
