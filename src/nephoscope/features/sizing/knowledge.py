@@ -99,7 +99,7 @@ class RoundTrips:
 
 
 @dataclass(frozen=True, slots=True)
-class Egress:
+class DataToUsers:
     """Data that users receive. volume: gigabytes of a month; prices: of one, by region."""
 
     volume: SizingInput
@@ -129,7 +129,7 @@ class ApplicationKnowledge:
     ledger: Ledger
     notes: list[str] = field(default_factory=list)
     region_availability: SizingInput | None = None
-    egress: Egress | None = None
+    egress: DataToUsers | None = None
 
     @property
     def region_works(self) -> float:

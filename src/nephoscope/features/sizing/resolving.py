@@ -22,7 +22,7 @@ from nephoscope.features.sizing.capacities import LEAST_VALUES, known_capacity
 from nephoscope.features.sizing.imported_spreads import add_imported_spreads
 from nephoscope.features.sizing.knowledge import (
     ApplicationKnowledge,
-    Egress,
+    DataToUsers,
     InstanceSpread,
     Ledger,
     MissingQuantity,
@@ -105,7 +105,7 @@ def _region_availability(source: ApplicationSource, ledger: Ledger) -> SizingInp
     return ledger.add("availability of a region", quantity.estimate("ratio"), "stated", where)
 
 
-def _egress(source: ApplicationSource, ledger: Ledger) -> Egress | None:
+def _egress(source: ApplicationSource, ledger: Ledger) -> DataToUsers | None:
     volume = source.file.egress_gb_per_month
     if volume is None:
         return None
@@ -117,7 +117,7 @@ def _egress(source: ApplicationSource, ledger: Ledger) -> Egress | None:
         estimate = own.egress_price_per_gb.estimate("none")
         where = source.at("regions", region, "egress_price_per_gb")
         prices[region] = ledger.add(f"price of a GB from {region}", estimate, "stated", where)
-    return Egress(entry, prices)
+    return DataToUsers(entry, prices)
 
 
 def _round_trips(source: ApplicationSource, ledger: Ledger) -> dict[tuple[str, str], RoundTrips]:
