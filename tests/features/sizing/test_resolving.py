@@ -200,6 +200,17 @@ def test_a_promise_is_no_measurement(tmp_path: Path) -> None:
         ({"types": one(regional_price_per_h={"us": 1}, price_per_h=None)}, "has the region 'us'"),
         ({"purchase": ["spot"]}, "its price is one on demand"),
         ({"version": 2}, "format version 2"),
+        ({"region_availability": 0.99}, "region_availability counts for the goal"),
+        ({"egress_gb_per_month": 5}, "regions.eu has only one of them. Add the other one."),
+        (
+            {
+                "region_availability": 0.9,
+                "availability": 0.999,
+                "users": {"x": 1},
+                "regions": {name: {"rtt_ms": {"x": 1}} for name in ("eu", "us")},
+            },
+            "no 2 regions reach 99.9 %, where each works 90 % of the time",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(

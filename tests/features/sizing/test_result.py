@@ -128,6 +128,57 @@ def test_what_is_open_is_worth_a_measurement(tmp_path: Path) -> None:
     assert "Measure the capacity of a/open next" in analysis.recommended_measurement
 
 
+_PAIR = {
+    "demand": {"rate_per_s": 900},
+    "users": {"x": "50%", "y": "50%"},
+    "regions": {
+        "one": {"rtt_ms": {"x": 1e-6, "y": 2e-6}},
+        "two": {"rtt_ms": {"x": 2e-6, "y": 1e-6}},
+    },
+    "types": one(spread=1e-9),
+    "availability": "99.9%",
+    "instance_availability": "99.9999999%",
+}
+
+
+@pytest.mark.parametrize(
+    ("region", "counts"),
+    [
+        # Three instances hold all of 900 requests per second, and two half of them.
+        (None, {"one": 3}),
+        ("99.99%", {"one": 3}),
+        ("99.8%", {"one": 3, "two": 3}),
+    ],
+)
+def test_regions_survive_failures_that_the_goal_does_not_leave(
+    region: str | None, counts: dict[str, int], tmp_path: Path
+) -> None:
+    analysis = answer(tmp_path, shop(**_PAIR, region_availability=region))
+    best = analysis.deployments[0]
+    assert best.counts == counts
+    assert best.survived_failures == len(counts) - 1
+    assert best.cost_per_month.value == pytest.approx(73 * sum(counts.values()))
+    assert ("while a region fails" in analysis.sentence) == (len(counts) > 1)
+
+
+def test_data_to_users_are_paid_where_they_leave(tmp_path: Path) -> None:
+    regions = {
+        name: {**_PAIR["regions"][name], "egress_price_per_gb": price}
+        for name, price in (("one", {"value": 0.09, "low": 0.08, "high": 0.1}), ("two", 0.05))
+    }
+    volume = {"value": 10_000, "low": 9_000, "high": 12_000}
+    values = shop(**{**_PAIR, "regions": regions}, egress_gb_per_month=volume)
+    first, *more = answer(tmp_path, values).deployments
+    cost = first.cost_per_month
+    assert (first.counts, first.egress_per_month) == ({"two": 3}, 500)
+    assert (cost.value, cost.low, cost.high) == pytest.approx((719, 669, 819))
+    dear = next(each for each in more if each.counts == {"one": 3})
+    assert dear.egress_per_month == 900
+    # The errors of 10,000 GB and of their price are independent.
+    low = dear.cost_per_month.value - (100**2 + 90**2) ** 0.5
+    assert dear.cost_per_month.low == pytest.approx(low)
+
+
 def test_intervals_of_prices_are_those_of_the_cost(tmp_path: Path) -> None:
     price = {"value": 0.1, "low": 0.09, "high": 0.12}
     best = answer(tmp_path, shop(types=one(price_per_h=price))).deployments[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class World:
     users: Mapping[str, float]
     trips_s: Mapping[tuple[str, str], float]
     types: Mapping[str, TrueType]
+    gb_per_month: float = 0.0
+    gb_prices: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def regions(self) -> list[str]:
@@ -71,6 +73,13 @@ def draw_world(seed: int, types_in_all: int = 4, places: int = 3) -> World:
     return World(seed, rate, {f"site{n}": float(s) for n, s in enumerate(shares)}, trips, types)
 
 
+def with_data_to_users(world: World) -> World:
+    """Returns the world with traffic that costs about as much as the instances."""
+    rng = np.random.default_rng([world.seed, 3])
+    prices = {region: round(float(rng.uniform(0.02, 0.12)), 3) for region in world.regions}
+    return replace(world, gb_per_month=round(world.rate), gb_prices=prices)
+
+
 def measured(world: World, instances: int = 30, noise: float = 0.01) -> dict[str, Any]:
     """Returns what measurements of a world show, as the file of an application.
 
@@ -89,11 +98,14 @@ def measured(world: World, instances: int = 30, noise: float = 0.01) -> dict[str
 
     shares = {site: round(share, 4) for site, share in world.users.items()}
     shares["site0"] = round(1 - sum(shares.values()) + shares["site0"], 4)
-    regions = {
+    regions: dict[str, dict[str, Any]] = {
         region: {"rtt_ms": {site: seen(1e3 * world.trips_s[site, region]) for site in world.users}}
         for region in world.regions
     }
+    for region, price in world.gb_prices.items():
+        regions[region]["egress_price_per_gb"] = price
     return {
+        **({"egress_gb_per_month": world.gb_per_month} if world.gb_prices else {}),
         "application": f"world {world.seed}",
         "demand": {"rate_per_s": seen(world.rate)},
         "objective": "p99 < 50ms",
@@ -157,6 +169,17 @@ def kept_ratio(world: World, kind: TrueType, counts: Mapping[str, int], draws: i
     return float(np.mean(held >= GOAL))
 
 
+def held_ratio(
+    world: World, kind: TrueType, counts: Mapping[str, int], draws: int, failures: int = 0
+) -> float:
+    """Returns the least `kept_ratio` over all ways in which so many regions, or fewer, fail."""
+    return min(
+        kept_ratio(world, kind, {region: counts[region] for region in works}, draws)
+        for remaining in range(len(counts) - failures, len(counts) + 1)
+        for works in combinations(counts, remaining)
+    )
+
+
 def _services(kind: TrueType, ratios: Array) -> Array:
     """Returns services per second of instances whose speeds have these normal scores."""
     return (kind.capacity + _needed()) * np.exp(kind.spread * ratios)
@@ -187,25 +210,34 @@ def served(world: World, regions: Sequence[str]) -> dict[str, list[str]]:
     return sites
 
 
-def cost(kind: TrueType, counts: Mapping[str, int]) -> float:
-    """Returns the price of a month."""
-    return _MONTH_H * sum(count * kind.price[region] for region, count in counts.items())
+def cost(kind: TrueType, counts: Mapping[str, int], world: World | None = None) -> float:
+    """Returns the price of a month, with that of the data to users of a world."""
+    price = _MONTH_H * sum(count * kind.price[region] for region, count in counts.items())
+    if world is None or not world.gb_prices:
+        return price
+    return price + world.gb_per_month * sum(
+        world.gb_prices[region] * world.users[site]
+        for region, sites in served(world, list(counts)).items()
+        for site in sites
+    )
 
 
-def clairvoyant(world: World, draws: int = 400) -> tuple[float, str, dict[str, int]]:
+def clairvoyant(
+    world: World, draws: int = 400, failures: int = 0
+) -> tuple[float, str, dict[str, int]]:
     """Returns cost, type and instances of the cheapest deployment that holds in 95 % of the draws.
 
-    It knows the truth, but not which instances it gets.
+    It knows the truth, but not which instances it gets. failures: regions that may fail.
     """
     best: tuple[float, str, dict[str, int]] | None = None
     for name, kind in world.types.items():
-        for count in (1, 2, 3):
+        for count in range(1 + failures, 4):
             for regions in combinations(world.regions, count):
                 if not all(served(world, regions).values()):
                     continue
                 bound = np.inf if best is None else best[0]
-                for counts in _cheapest(world, kind, regions, bound, draws):
-                    price = cost(kind, counts)
+                for counts in _cheapest(world, kind, regions, bound, draws, failures):
+                    price = cost(kind, counts, world)
                     if best is None or price < best[0]:
                         best = price, name, counts
     assert best is not None
@@ -213,18 +245,18 @@ def clairvoyant(world: World, draws: int = 400) -> tuple[float, str, dict[str, i
 
 
 def _cheapest(
-    world: World, kind: TrueType, regions: Sequence[str], bound: float, draws: int
+    world: World, kind: TrueType, regions: Sequence[str], bound: float, draws: int, failures: int
 ) -> Iterator[dict[str, int]]:
     """Yields the best instances of a type in some regions, if they may cost less than a bound."""
     fewest = {
         region: max(1, int(world.rate * sum(map(world.users.__getitem__, sites)) / kind.capacity))
         for region, sites in served(world, regions).items()
     }
-    if 0.75 * cost(kind, fewest) > bound:
+    if 0.75 * cost(kind, fewest, world) > bound:
         return
     counts = dict(fewest)
-    while kept_ratio(world, kind, counts, draws) < KEPT:
-        if cost(kind, counts) > bound:
+    while held_ratio(world, kind, counts, draws, failures) < KEPT:
+        if cost(kind, counts, world) > bound:
             return
         counts = {region: n + max(1, n // 30) for region, n in counts.items()}
     for _ in range(2):
@@ -232,7 +264,8 @@ def _cheapest(
             low, high = 0, counts[region]
             while high - low > 1:
                 middle = (low + high) // 2
-                if kept_ratio(world, kind, {**counts, region: middle}, draws) >= KEPT:
+                less = {**counts, region: middle}
+                if held_ratio(world, kind, less, draws, failures) >= KEPT:
                     high = middle
                 else:
                     low = middle

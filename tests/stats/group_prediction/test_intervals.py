@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nephoscope.stats.group_prediction.intervals import errors_without, forecast
+from nephoscope.stats.group_prediction.model import GroupedProcess, StandardRows
 from nephoscope.stats.statistics.values import Refused
 
 from .worlds import world
@@ -59,6 +60,20 @@ def test_rows_unlike_all_others_get_no_prediction() -> None:
     assert made.is_near.tolist() == [True, True, True, False]
     assert np.isnan(made.value[3])
     assert np.isfinite(made.value[:3]).all()
+
+
+def test_intervals_widen_faster_than_the_deviation() -> None:
+    features, values, groups = world(np.random.default_rng(10), 5, 40)
+    rows = np.vstack([np.zeros(4), 0.8 * features[np.argmax((features**2).sum(axis=1))]])
+    made = forecast(features, values, {"provider": groups}, rows)
+    assert made.is_near.all()
+    half = np.log(made.high / made.value)
+    process = GroupedProcess(
+        StandardRows(features), np.log(values), groups, np.ones(200), made.shape
+    )
+    near, far = process.predict(rows).deviation
+    assert far > 1.05 * near
+    assert half[1] / half[0] == pytest.approx((far / near) ** 1.5, rel=1e-6)
 
 
 def test_what_carries_a_prediction_is_what_it_was_made_of() -> None:

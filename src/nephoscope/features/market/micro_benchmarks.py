@@ -15,6 +15,7 @@ from nephoscope.stats.statistics.values import Array
 from nephoscope.store.market.records import ServerType
 
 ARM = "aarch64"
+_LEAST_SPREAD = 1e-6
 _COVERED = 0.95
 """Share of the best covered metric's types that a metric has to have, to be a feature."""
 
@@ -79,6 +80,23 @@ class FeatureSet:
         logs = np.log(values) - np.where(self.per_cpu, cpus, 0.0)
         known = [cpus, float(facts.threads_per_core > 1), float(facts.architecture == ARM)]
         return np.concatenate([logs, known])
+
+    def beyond(self, row: Array, known: Array) -> str:
+        """Returns the figure that lies farthest outside of those of known rows, in words; empty
+        where each is inside, so that only their combination is unusual."""
+        under, over = known.min(axis=0) - row, row - known.max(axis=0)
+        spread = np.maximum(known.std(axis=0), _LEAST_SPREAD)
+        place = int(np.argmax(np.maximum(under, over) / spread))
+        distance = float(max(under[place], over[place]))
+        if distance <= 0 or place > len(self.metrics):
+            return ""
+        end = "lowest" if under[place] > 0 else "highest"
+        factor = float(np.exp(-distance if under[place] > 0 else distance))
+        if place == len(self.metrics):
+            return f"its number of CPUs is {factor:.2g} times the {end} of all measured types"
+        per_cpu = " for each CPU" if self.per_cpu[place] else ""
+        name = self.metrics[place]
+        return f"its {name}{per_cpu} is {factor:.2g} times the {end} of all measured types"
 
     def missing(self, rates: Mapping[str, float]) -> list[str]:
         """Returns the metrics that a machine lacks."""

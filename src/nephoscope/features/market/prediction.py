@@ -31,7 +31,11 @@ from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
 from nephoscope.store.market.records import ServerType
 
-_FAR = "its figures are farther from all measured types than left-out ones were"
+_FAR = "its figures together are unlike those of all measured types"
+_FAR_ENDS = (
+    "its figures together, up to the ends of their intervals, are unlike those of all measured "
+    "types; a run on an idle machine has narrower ones"
+)
 METHOD = "Gaussian process on logarithms; conformal interval over left-out groups"
 
 
@@ -220,7 +224,7 @@ def _result(
         raise UsageError(
             f"{work.title} cannot be predicted: {why}", "Import measurements of more types."
         ) from None
-    predicted = [*_predicted(new, forecast, unit), *rows.refused]
+    predicted = [*_predicted(rows, forecast, unit), *rows.refused]
     predicted.sort(key=lambda each: -each.predicted.value if each.predicted else 0.0)
     return TypePrediction(
         work.title,
@@ -248,11 +252,14 @@ def _widened(forecast: GroupForecast, rows: int) -> GroupForecast:
     return replace(forecast, value=forecast.value[:rows], low=low, high=high, is_near=near)
 
 
-def _predicted(new: _Table, forecast: GroupForecast, unit: str) -> list[PredictedType]:
-    result = []
+def _predicted(rows: _Rows, forecast: GroupForecast, unit: str) -> list[PredictedType]:
+    new, known, result = rows.new, np.array(rows.known.features), []
     for place, server in enumerate(new.servers):
         if not forecast.is_near[place]:
-            result.append(_without(server, _FAR, new.rates[place]))
+            own = [new.features[place], *(rows.corners if place == len(new.servers) - 1 else ())]
+            beyond = filter(None, (rows.chosen.beyond(row, known) for row in own))
+            reason = next(beyond, _FAR_ENDS if len(own) > 1 else _FAR)
+            result.append(_without(server, reason, new.rates[place]))
             continue
         value, low, high = (
             float(ends[place]) for ends in (forecast.value, forecast.low, forecast.high)

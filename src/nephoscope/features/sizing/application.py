@@ -167,6 +167,9 @@ class SizeRegion(Record):
     rtt_ms: dict[Name, Quantity] = Field(
         default={}, description="Round trip from each site of users, in milliseconds."
     )
+    egress_price_per_gb: Quantity | None = Field(
+        default=None, description="Price of a gigabyte that the region sends to users."
+    )
 
 
 class MarketChoice(Record):
@@ -206,6 +209,14 @@ class SizeFile(_Instances):
         alias="availability",
         description="Share of the time in which the objective has to hold; absent: instances are "
         "taken to work always.",
+    )
+    region_availability: Share | None = Field(
+        default=None,
+        description="Share of the time in which a region works, independently of others; with it "
+        "a deployment survives the failures of regions that the goal asks for.",
+    )
+    egress_gb_per_month: Quantity | None = Field(
+        default=None, description="Gigabytes that all users together receive in a month."
     )
     users: Annotated[dict[Name, Part], Field(max_length=30)] = Field(
         default={}, description="Sites of users with their shares."
@@ -280,6 +291,23 @@ class SizeFile(_Instances):
                         f"types.{name}.regional_price_per_h has the region '{region_name[:40]}'"
                         f"{did_you_mean(region_name, self.regions)}, which regions lacks. Add it."
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _complete_regions(self) -> Self:
+        if self.region_availability is not None and (
+            self.availability_goal is None or not self.users
+        ):
+            raise ValueError(
+                "region_availability counts for the goal `availability` of sites of `users`. Add "
+                "both, or leave it out."
+            )
+        for name, region in self.regions.items():
+            if (region.egress_price_per_gb is None) != (self.egress_gb_per_month is None):
+                raise ValueError(
+                    "egress_gb_per_month needs the egress_price_per_gb of every region, which "
+                    f"needs it; regions.{name} has only one of them. Add the other one."
+                )
         return self
 
 

@@ -130,7 +130,7 @@ def _best(
         own = search.sized(fleets[plan.kind.name], plan, is_kept, most, begin)
         if own is not None:
             counts = search.counts_of(own, known)
-            price = search.cost(plan, counts, known.currency).value
+            price = search.cost(plan, counts, known).value
             answers.append((price, plan.key, counts))
     return min(answers, key=lambda answer: answer[0], default=None)
 
@@ -144,6 +144,6 @@ def critical(
         (first, *_) = sorted(measurable.inputs)
         (place,) = middles(fleet.draws.samples[first], 1)
         draws = fleet.draws.known(measurable.inputs, place)
-        return int(Fleet(known, plan.kind, draws).misses(dict(plan.served), most).sum())
+        return int(search.missed(Fleet(known, plan.kind, draws), plan, most).sum())
 
     return min(measurables(known, [plan], MeasurementCosts()), key=misses)

@@ -98,10 +98,19 @@ class RoundTrips:
     is_exact: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DataToUsers:
+    """Data that users receive. volume: gigabytes of a month; prices: of one, by region."""
+
+    volume: SizingInput
+    prices: Mapping[str, SizingInput]
+
+
 @dataclass(slots=True)
 class ApplicationKnowledge:
     """All that a size depends on. users: site -> share, or all under an empty name; round_trips:
-    (site, region). availability: None where instances are taken to work always."""
+    (site, region). availability: None where instances are taken to work always;
+    region_availability: where regions are, egress: where it costs nothing."""
 
     objective: LatencyObjective
     objective_text: str
@@ -119,6 +128,16 @@ class ApplicationKnowledge:
     most_regions: int
     ledger: Ledger
     notes: list[str] = field(default_factory=list)
+    region_availability: SizingInput | None = None
+    egress: DataToUsers | None = None
+
+    @property
+    def region_works(self) -> float:
+        """Returns the share of the time in which a region works: the lower bound."""
+        if self.region_availability is None:
+            return 1.0
+        estimate = self.region_availability.estimate
+        return estimate.value if estimate.low is None else estimate.low
 
     @property
     def has_places(self) -> bool:

@@ -27,7 +27,9 @@ class SizedDeployment:
     those of them that may fail at one time, by region. cost_per_month: 730 hours; its interval is
     that of the prices, null where they are exact. miss_probability: of missing the objective, over
     what the inputs leave open and over the instances that the user gets, with its Monte-Carlo
-    interval. served_from: site of users -> region. inputs: ids."""
+    interval. served_from: site of users -> region. inputs: ids. survived_failures: regions that may
+    fail at one time with the objective kept by the others. egress_per_month: part of the cost, for
+    data to users; null where the file states none."""
 
     type: str
     purchase: str
@@ -37,6 +39,8 @@ class SizedDeployment:
     miss_probability: Estimate
     served_from: Mapping[str, str]
     inputs: tuple[int, ...]
+    survived_failures: int = 0
+    egress_per_month: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

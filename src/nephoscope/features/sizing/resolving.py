@@ -22,6 +22,7 @@ from nephoscope.features.sizing.capacities import LEAST_VALUES, known_capacity
 from nephoscope.features.sizing.imported_spreads import add_imported_spreads
 from nephoscope.features.sizing.knowledge import (
     ApplicationKnowledge,
+    DataToUsers,
     InstanceSpread,
     Ledger,
     MissingQuantity,
@@ -60,7 +61,7 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
         notes.append(
             "No `availability` is wanted: instances are taken to work all the time, without spares."
         )
-    return ApplicationKnowledge(
+    application = ApplicationKnowledge(
         LatencyObjective.of(file.objective),
         " ".join(file.objective.split()),
         file.risk,
@@ -77,7 +78,46 @@ def resolved(source: ApplicationSource) -> ApplicationKnowledge:
         file.most_regions,
         ledger,
         notes,
+        _region_availability(source, ledger),
+        _egress(source, ledger),
     )
+    _check_regions(application, source)
+    return application
+
+
+def _check_regions(known: ApplicationKnowledge, source: ApplicationSource) -> None:
+    """Raises UsageError where even all regions together work too small a share of the time."""
+    most = min(known.most_regions, len(known.regions))
+    if known.availability is None or 1 - (1 - known.region_works) ** most > known.availability:
+        return
+    raise UsageError(
+        f"{source.at('availability')}: no {most} regions reach {100 * known.availability:g} %, "
+        f"where each works {100 * known.region_works:g} % of the time.",
+        "Add regions, raise most_regions, or lower the goal.",
+    )
+
+
+def _region_availability(source: ApplicationSource, ledger: Ledger) -> SizingInput | None:
+    quantity = source.file.region_availability
+    if quantity is None:
+        return None
+    where = source.at("region_availability")
+    return ledger.add("availability of a region", quantity.estimate("ratio"), "stated", where)
+
+
+def _egress(source: ApplicationSource, ledger: Ledger) -> DataToUsers | None:
+    volume = source.file.egress_gb_per_month
+    if volume is None:
+        return None
+    where = source.at("egress_gb_per_month")
+    entry = ledger.add("GB to users in a month", volume.estimate("none"), "stated", where)
+    prices = {}
+    for region, own in source.file.regions.items():
+        assert own.egress_price_per_gb is not None
+        estimate = own.egress_price_per_gb.estimate("none")
+        where = source.at("regions", region, "egress_price_per_gb")
+        prices[region] = ledger.add(f"price of a GB from {region}", estimate, "stated", where)
+    return DataToUsers(entry, prices)
 
 
 def _round_trips(source: ApplicationSource, ledger: Ledger) -> dict[tuple[str, str], RoundTrips]:

@@ -64,7 +64,7 @@ class _Search:
         if plan.purchase in kind.availability:
             spare = search.spare(plan, self.known, working)
             counts = {region: count + spare[region] for region, count in working.items()}
-        return search.cost(plan, counts, self.known.currency).value, working
+        return search.cost(plan, counts, self.known).value, working
 
 
 def analyse(source: ApplicationSource) -> SizeAnalysis:
@@ -83,7 +83,7 @@ def analyse(source: ApplicationSource) -> SizeAnalysis:
             unknown.append(replace(sized, least_cost_per_month=least_cost))
         else:
             counts = search.counts_of(sized, known)
-            answers.append((search.cost(plan, counts, known.currency).value, sized))
+            answers.append((search.cost(plan, counts, known).value, sized))
     answers.sort(key=lambda answer: (answer[0], answer[1].misses))
     deployments = tuple(_deployment(known, sized) for _, sized in answers[:_RANKED])
     costs = source.file.measurement_costs
@@ -177,7 +177,7 @@ def _sized(
     sized = search.sized(fleet, plan, is_kept, most, working)
     if sized is not None:
         return sized
-    missed = wilson(int(fleet.misses(dict(plan.served), most).sum()), state.draws.count)
+    missed = wilson(int(search.missed(fleet, plan, most).sum()), state.draws.count)
     open_input = information.critical(known, fleet, plan, most)
     reason = sentences.unbounded(plan, missed, most, known.risk, open_input.name)
     ids = _ids(known, plan.kind, plan)
@@ -194,10 +194,12 @@ def _deployment(known: ApplicationKnowledge, sized: Sized) -> SizedDeployment:
         plan.purchase,
         counts,
         {region: count - sized.working[region] for region, count in counts.items()},
-        search.cost(plan, counts, known.currency),
+        search.cost(plan, counts, known),
         missed,
         {site: region for region, sites in plan.served for site in sites if site},
         _ids(known, plan.kind, plan),
+        plan.failures,
+        search.egress_cost(plan, known),
     )
 
 
@@ -213,7 +215,11 @@ def _ids(
     if plan is not None:
         if plan.purchase in kind.availability:
             ids.add(kind.availability[plan.purchase].id)
-        for region, sites in plan.served:
+        if known.region_availability is not None:
+            ids.add(known.region_availability.id)
+        if known.egress is not None:
+            ids |= {known.egress.volume.id, *(known.egress.prices[own].id for own in plan.regions)}
+        for region, sites in (*plan.served, *(own for failed in plan.failed for own in failed)):
             ids.add(kind.prices[region, plan.purchase].id)
             ids |= {
                 known.round_trips[site, region].input.id

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.sizing import sentences
-from nephoscope.features.sizing.records import SizeAnalysis, SizingInput
+from nephoscope.features.sizing.records import SizeAnalysis, SizedDeployment, SizingInput
 from nephoscope.report import wording
-from nephoscope.report.blocks import Block, Linked, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Column, Linked, Section, Sentence, Table, items
 from nephoscope.report.columns import number, table, text
 from nephoscope.report.wording import amount, amount_interval
 
@@ -32,6 +32,7 @@ def _blocks(analysis: SizeAnalysis) -> Iterator[Block]:
             text("users", lambda row: _served(row.served_from), roomy=True),
             number("a month", lambda row: amount(row.cost_per_month.value, currency)),
             number("interval", lambda row: _cost_interval(row.cost_per_month)),
+            *_parts(analysis),
             number("spare", lambda row: sum(row.spare.values())),
             number("misses", lambda row: sentences.chance(row.miss_probability)),
             text("inputs", lambda row: _links(row.inputs)),
@@ -75,6 +76,21 @@ def _blocks(analysis: SizeAnalysis) -> Iterator[Block]:
     yield _inputs(analysis, first, "Inputs of the first row:" if rest else "Inputs:")
     yield _inputs(analysis, more, "Other inputs", collapsed=True)
     yield from items(_notes(analysis))
+
+
+def _parts(analysis: SizeAnalysis) -> Iterator[Column[SizedDeployment]]:
+    """Yields the columns that the file asks for."""
+    if any(row.egress_per_month is not None for row in analysis.deployments):
+        yield number(
+            "of it data",
+            lambda row: (
+                None
+                if row.egress_per_month is None
+                else amount(row.egress_per_month, analysis.currency)
+            ),
+        )
+    if any(row.survived_failures for row in analysis.deployments):
+        yield number("regions may fail", lambda row: row.survived_failures)
 
 
 def _inputs(
@@ -144,4 +160,6 @@ def _notes(analysis: SizeAnalysis) -> Iterator[str]:
         f"The probability of missing the objective is that of {analysis.draws:,} draws of all "
         "inputs and of the instances that the user gets. Its interval is that of the draws alone."
     )
-    yield "A month has 730 hours. Traffic, storage and balancers are not included."
+    has_egress = any(row.egress_per_month is not None for row in analysis.deployments)
+    traffic = "Traffic between regions" if has_egress else "Traffic"
+    yield f"A month has 730 hours. {traffic}, storage and balancers are not included."

@@ -25,7 +25,7 @@ def verdict(analysis: SizeAnalysis) -> str:
         best = analysis.deployments[0]
         return (
             f"{instances(best)}: {monthly(best.cost_per_month)}; misses {analysis.objective} with "
-            f"a probability of {chance(best.miss_probability)}."
+            f"a probability of {chance(best.miss_probability)}{_survives(best)}."
         )
     if not analysis.unknown:
         return (
@@ -34,6 +34,13 @@ def verdict(analysis: SizeAnalysis) -> str:
         )
     first = analysis.unknown[0]
     return f"The data are too thin to recommend a deployment: {first.reason}."
+
+
+def _survives(best: SizedDeployment) -> str:
+    if not best.survived_failures:
+        return ""
+    failing = "a region fails" if best.survived_failures == 1 else "some regions fail"
+    return f", also while {failing}"
 
 
 def recommendation(analysis: SizeAnalysis) -> str:
