@@ -103,15 +103,15 @@ impl<'a> Member<'a> {
         }
         let mut ends: Vec<Option<End>> = (0..ranks).map(|_| None).collect();
         ends[0] = Some(control);
-        for (other, address) in (1..).zip(&assignment.addresses).skip(rank) {
+        for (peer_rank, address) in (1..).zip(&assignment.addresses).skip(rank) {
             if !self.hosts.contains(&address.ip()) {
                 return Err(failed("wrong_message", format!("{address} may not take part.")));
             }
             let join = Join { session, rank, assignment: None };
-            ends[other] = Some(connect(self.session, other, *address, &join)?);
+            ends[peer_rank] = Some(connect(self.session, peer_rank, *address, &join)?);
         }
         let until_ns = clock::monotonic_ns() + MESH_NS;
-        while let Some(missing) = (1..rank).find(|other| ends[*other].is_none()) {
+        while let Some(missing) = (1..rank).find(|peer_rank| ends[*peer_rank].is_none()) {
             self.session.check()?;
             if clock::monotonic_ns() > until_ns || self.session.is_stopped() {
                 return Err(failed("rank_gone", format!("Rank {missing} did not connect.")));
