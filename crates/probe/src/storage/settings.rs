@@ -4,6 +4,7 @@ use crate::trial::parameters;
 use nephoscope_wire::params::Params;
 
 /// Parts of lasting objects; few of those are larger.
+#[cfg(feature = "storage")]
 const LASTING_PART_BYTES: usize = 8 << 20;
 
 /// Kinds of stores, by their names in parameters.
@@ -64,7 +65,9 @@ pub struct StorageSettings {
     pub transactions_ns: u64,
     pub seed: u64,
     /// Parts in which larger objects are sent to services, and how many of one object at once.
+    #[cfg(feature = "storage")]
     pub part_bytes: usize,
+    #[cfg(feature = "storage")]
     pub parts_at_once: usize,
 }
 
@@ -97,7 +100,9 @@ impl StorageSettings {
             verify,
             transactions_ns: params.u64("transactions_ns"),
             seed: parameters::seed(params),
+            #[cfg(feature = "storage")]
             part_bytes: params.size("part_bytes"),
+            #[cfg(feature = "storage")]
             parts_at_once: params.size("parts_at_once"),
         })
     }
@@ -115,7 +120,9 @@ impl StorageSettings {
             verify: Verify::During,
             transactions_ns: 0,
             seed,
+            #[cfg(feature = "storage")]
             part_bytes: LASTING_PART_BYTES,
+            #[cfg(feature = "storage")]
             parts_at_once: 1,
         }
     }
