@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from tests.results.made import make_run
 
 from nephoscope.core.model import RunResult, Sample, Setting, Severity
@@ -66,7 +68,7 @@ def test_lost_damaged_and_unreachable_are_three_warnings(tmp_path: Path) -> None
     (entry,) = part.sets
     assert (entry.objects, entry.lost, entry.damaged, entry.unreachable) == (100, 1, 2, 4)
     assert entry.loss is not None
-    assert entry.loss.value == 1 - 2.718281828459045 ** (-3 / OBJECT_YEARS)
+    assert entry.loss.value == pytest.approx(-math.expm1(-3 / OBJECT_YEARS))
     sentences = warnings(result)
     assert set(sentences) == {"objects_lost", "objects_damaged", "objects_unreachable"}
     assert sentences["objects_lost"].startswith("1 of 100 objects of photos is lost")

@@ -124,8 +124,8 @@ fn answers(
     for entry in ledger.objects() {
         session.check()?;
         let answer = if failures < FAILURES_IN_A_ROW {
-            let asked = object(content, ledger.seed(), entry.number, entry.bytes);
-            answer(store, &asked, &entry.sha256)
+            let expected = object(content, ledger.seed(), entry.number, entry.bytes);
+            answer(store, &expected, &entry.sha256)
         } else {
             Answer::Unreachable("the store was not asked again".to_owned())
         };

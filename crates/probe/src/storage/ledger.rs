@@ -81,9 +81,9 @@ impl Ledger {
             Err(error) => return Err(failed("Reading", &path, &error)),
         };
         if content.place != place {
-            let (is, asked) = (words(&content.place), words(&place));
+            let (is, requested) = (words(&content.place), words(&place));
             return Err(ProbeError::usage(
-                format!("The ledger {} is of objects in {is}, not in {asked}.", path.display()),
+                format!("The ledger {} is of objects in {is}, not in {requested}.", path.display()),
                 "Correct the parameters of the place, or give these objects another `name`.",
             ));
         }
@@ -179,7 +179,7 @@ fn parse(path: &Path) -> Result<Content> {
         serde_json::from_str(line).map_err(|error| damaged(path, &error.to_string()))?;
     match content.format {
         FORMAT => Ok(content),
-        other => Err(damaged(path, &format!("its format is {other}, and {FORMAT} is known"))),
+        version => Err(damaged(path, &format!("its format is {version}, and {FORMAT} is known"))),
     }
 }
 

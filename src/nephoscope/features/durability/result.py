@@ -60,9 +60,9 @@ def analyse(data: RunData) -> Durability | None:
 def _set_of(data: RunData, line: MetricResult, lines: list[MetricResult]) -> ObjectSet:
     own = (line.target, factors_key(line.factors))
     values = {
-        other.metric: other.trial_values
-        for other in lines
-        if (other.target, factors_key(other.factors)) == own and other.trial_values
+        sibling.metric: sibling.trial_values
+        for sibling in lines
+        if (sibling.target, factors_key(sibling.factors)) == own and sibling.trial_values
     }
     newest = {metric: int(of_trials[-1]) for metric, of_trials in values.items()}
     intact = newest.get("intact_count", 0)
