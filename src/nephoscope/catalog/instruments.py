@@ -19,8 +19,6 @@ DISK_IO = "disk.io"
 DISK_SYNC = "disk.sync"
 STORAGE_TRANSFER = "storage.transfer"
 STORAGE_DURABILITY = "storage.durability"
-STORES = (STORAGE_TRANSFER, STORAGE_DURABILITY)
-"""Benchmarks of local files and of storage services."""
 NET_LOOPBACK = "net.loopback"
 NET_RTT = "net.rtt"
 NET_THROUGHPUT = "net.throughput"

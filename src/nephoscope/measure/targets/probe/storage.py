@@ -9,6 +9,8 @@ from typing import Any
 from nephoscope.catalog import instruments
 from nephoscope.core.programs import PROBE, STORAGE
 
+BENCHMARKS = (instruments.STORAGE_TRANSFER, instruments.STORAGE_DURABILITY)
+
 CREDENTIALS = {
     "s3": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
     "webdav": ("WEBDAV_USERNAME", "WEBDAV_PASSWORD", "WEBDAV_TOKEN"),
@@ -41,4 +43,4 @@ def credentials(benchmark: str, params: Mapping[str, Any]) -> Mapping[str, str] 
 
 
 def _needs_service(benchmark: str, params: Mapping[str, Any]) -> bool:
-    return benchmark in instruments.STORES and params.get("service", "local") != "local"
+    return benchmark in BENCHMARKS and params.get("service", "local") != "local"
