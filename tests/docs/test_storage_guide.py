@@ -25,6 +25,9 @@ SMALL = {
     "[1, 1048576, 16777216, 1073741824]": "[1, 65536]",
     "[4096, 1048576, 16777216]": "[4096, 1048576]",
     "max: 12": "max: 6",
+    # The environment of a probe has no state directory of the test.
+    "--set name=photos": "--set name=photos --set ledger_directory=/mnt/ledger",
+    "name: photos, ": "name: photos, ledger_directory: /mnt/ledger, ",
     # A folder stands for the bucket, and one start for the months.
     "service: s3, bucket: archive, objects: 1000": "directory: /mnt/archive, objects: 10",
     "--every 1d": "--every 1s --runs 1",
