@@ -307,3 +307,13 @@ fn count(ledger: &Ledger, seen: &mut DurabilityCheck) {
         }
     }
 }
+
+/// Returns the check of a ledger whose store accepts no connection; `None` where nothing was written yet.
+pub fn without_store(ledger: &Ledger, reason: &str) -> Option<DurabilityCheck> {
+    let known = ledger.objects().iter().filter(|object| object.state != ObjectState::Planned);
+    let unreachable = known.count() as u64;
+    let notes = vec![format!("Unreachable: all objects; {reason}")];
+    let mut seen = DurabilityCheck { unreachable, notes, ..DurabilityCheck::default() };
+    count(ledger, &mut seen);
+    (unreachable > 0).then_some(seen)
+}
