@@ -20,6 +20,7 @@ from nephoscope.features.credits.feature import CREDITS
 from nephoscope.features.crosscheck.feature import CROSS_CHECK
 from nephoscope.features.datasets.feature import DATASETS
 from nephoscope.features.duet.feature import DUET
+from nephoscope.features.durability.feature import DURABILITY
 from nephoscope.features.elastic.feature import ELASTIC
 from nephoscope.features.engines.feature import ENGINES
 from nephoscope.features.experiments.feature import EXPERIMENT
@@ -52,6 +53,7 @@ FEATURES: tuple[Feature, ...] = (
     MEASURING,
     MACHINE,
     DUET,
+    DURABILITY,
     EXPERIMENT,
     CLIENT_SERVER,
     LIMITS,

@@ -531,6 +531,7 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
         "fleet",
         "load",
         "duet",
+        "durability",
     }
     others |= {
         "cross_check",

@@ -74,6 +74,7 @@ PLANS: Mapping[str, str] = {
         '{benchmark: command.duet, params: {argv: ["true"], second_argv: ["sleep", "0"]}}',
         name="bench-duet",
     ),
+    "durability": plan_text("{benchmark: storage.durability, params: {name: photos}}"),
     "factors": plan_text("{benchmark: cpu.hash, factors: {threads: [1, 2]}}"),
     "two targets": TWO_TARGETS,
     "load": plan_text('{benchmark: http.load, params: {url: "http://127.0.0.1/"}}', name="load"),

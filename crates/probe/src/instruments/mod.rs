@@ -39,6 +39,7 @@ mod net_reach;
 mod net_rtt;
 mod net_throughput;
 mod null;
+mod storage_durability;
 mod storage_transfer;
 mod sys_calls;
 mod sys_fingerprint;
@@ -96,6 +97,7 @@ pub const ALL: &[Instrument] = &[
     instrument!(disk_sync),
     instrument!(disk_records),
     instrument!(disk_files),
+    instrument!(storage_durability),
     instrument!(storage_transfer),
     instrument!(net_loopback),
     Instrument { serve: Some(net_rtt::serve), ..instrument!(net_rtt) },

@@ -42,9 +42,8 @@
 //! bucket removes those. WebDAV and WebHDFS take an object in one request, without parts. SFTP needs
 //! the program `ssh`; a connection of it may outlive a killed trial.
 use crate::error::Result;
-use crate::http::requests::spec::AUTHORISED_HOSTS;
-use crate::storage::settings::{StorageService, StorageSettings, Verify};
-use crate::storage::{clients, passes, report, transactions, ObjectPlace};
+use crate::storage::settings::{StorageSettings, Verify};
+use crate::storage::{access_params, clients, passes, report, transactions, ObjectPlace};
 use crate::trial::{factors, Trial};
 use nephoscope_linux::files::Files;
 use nephoscope_linux::proc;
@@ -58,23 +57,15 @@ pub const SPEC: Spec = Spec {
     id: "storage.transfer",
     summary: "Throughput by object size, transactions per second and fairness of a store",
     params: &[
-        Param::choice("service", "local", StorageService::NAMES).doc("Kind of the store."),
-        Param::text("directory", "").doc(
-            "Parent of the objects: a local directory (empty takes $TMPDIR, else /var/tmp), or a \
-             path in the bucket or on the server.",
-        ),
-        Param::text("endpoint", "").doc(
-            "URL of the service; USER@HOST:PORT for SFTP. Empty takes the public one of S3 and gcs.",
-        ),
-        Param::text("bucket", "").doc("Bucket of S3 and gcs, container of azblob."),
-        Param::text("region", "us-east-1").doc("Region of an S3 service."),
-        Param::text("credentials_file", "")
-            .doc("File on the target with NAME=VALUE lines; empty takes the environment."),
-        Param::text("tls_ca_file", "")
-            .doc("PEM file with the certificates to trust; empty takes SSL_CERT_FILE, else those of the system."),
-        Param::choice("ssh_host_keys", "strict", &["strict", "add", "accept"])
-            .doc("SFTP to hosts that known_hosts lacks: refuse, add them, or accept any key."),
-        AUTHORISED_HOSTS,
+        access_params::SERVICE,
+        access_params::DIRECTORY,
+        access_params::ENDPOINT,
+        access_params::BUCKET,
+        access_params::REGION,
+        access_params::CREDENTIALS_FILE,
+        access_params::TLS_CA_FILE,
+        access_params::SSH_HOST_KEYS,
+        access_params::AUTHORISED_HOSTS,
         Param::ints("object_bytes", &[1, 1 << 10, 1 << 20, 16 << 20], 1..=1 << 30)
             .in_unit(nephoscope_wire::spec::Unit::Bytes)
             .doc("Sizes of the objects."),
@@ -82,15 +73,14 @@ pub const SPEC: Spec = Spec {
         Param::count("clients", 1, 1..=256).doc("Number of clients that transfer at once."),
         Param::choice("order", "random", &["random", "sequential"])
             .doc("Order of reads, compared with that of the writes."),
-        Param::switch("sync", true).doc("Sync each local file before its write counts as done."),
+        access_params::SYNC,
         Param::int("part_bytes", 8 << 20, 5 << 20..=64 << 20)
             .doc("Size of the parts in which larger objects are sent to services that take parts."),
         Param::count("parts_at_once", 1, 1..=16).doc("Parts of one object in flight."),
         Param::choice("verify", "auto", &["auto", "during", "after", "never"])
             .doc("When hashes are compared; auto: after for local files, during for services."),
-        Param::count("retries", 6, 0..=20).doc("Times that a failed request is sent again."),
-        Param::int("timeout_ns", 60_000_000_000, 1_000_000..=HOUR_NS)
-            .doc("Time limit of one request, or of one part of a larger object."),
+        access_params::RETRIES,
+        access_params::TIMEOUT,
         Param::int("transactions_ns", 500_000_000, 0..=HOUR_NS)
             .doc("Time of each measurement of transactions; 0 leaves them out."),
         Param::seed().doc("Random seed of bytes and order; 0 takes the clock."),

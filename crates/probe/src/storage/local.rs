@@ -11,7 +11,7 @@ use crate::trial::session::Session;
 use crate::trial::Trial;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes of one read or write: a size at which disks and network file systems run at full speed.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -37,10 +37,10 @@ pub struct Local {
 }
 
 impl Local {
-    pub fn new(trial: &Trial, settings: &StorageSettings, folder: &Folder) -> Self {
+    pub fn new(trial: &Trial, settings: &StorageSettings, folder: &Path) -> Self {
         Self {
             session: trial.session,
-            folder: folder.path().to_owned(),
+            folder: folder.to_owned(),
             is_synced: settings.is_synced,
             // Written once, so that no page of it is faulted in during a transfer.
             buffer: vec![1; CHUNK_BYTES],
@@ -91,6 +91,11 @@ impl Store for Local {
         }
     }
 
+    fn size(&mut self, object: &Object) -> Result<u64> {
+        let facts = self.open(object)?.metadata();
+        facts.map(|facts| facts.len()).map_err(|error| self.named("Looking at a file", &error))
+    }
+
     fn drop_cache(&mut self, object: &Object) -> Result<bool> {
         let file = self.open(object)?;
         let scratch = Scratch { session: self.session, file, directory: self.folder.clone() };
@@ -105,7 +110,6 @@ impl Store for Local {
 mod tests {
     use super::*;
     use nephoscope_wire::random::Random;
-    use std::path::Path;
 
     fn local(folder: &Path) -> Local {
         let folder = folder.to_owned();

@@ -1,7 +1,11 @@
 //! Objects in stores: local files and mounts here, services over the network by `OpenDAL` in the
 //! program that is built with the feature `storage`.
+pub mod access_params;
 pub mod clients;
 pub mod content;
+pub mod durability;
+pub mod lasting;
+pub mod ledger;
 mod local;
 pub mod passes;
 #[cfg(feature = "storage")]
@@ -23,6 +27,9 @@ pub trait Store: Send {
 
     /// Reads an object in order, piece by piece; returns the number of its bytes.
     fn read(&mut self, object: &Object, take: &mut dyn FnMut(&[u8])) -> Result<u64>;
+
+    /// Returns the size of an object as the store states it.
+    fn size(&mut self, object: &Object) -> Result<u64>;
 
     /// Removes an object from the caches of this machine; returns whether it is in none of them.
     fn drop_cache(&mut self, object: &Object) -> Result<bool>;
@@ -49,19 +56,14 @@ impl ObjectPlace {
             _ => remote::RemoteStore::make(trial, settings)
                 .map(|place| Self::Remote(Box::new(place))),
             #[cfg(not(feature = "storage"))]
-            _ => Err(ProbeError::new(
-                FailureKind::Lacks,
-                "no_storage_services",
-                "This program transfers local files only.",
-                "Use nephoscope-storage, which `make storage` builds.",
-            )),
+            _ => Err(no_services()),
         }
     }
 
     /// Returns the access of one client.
     pub fn connect(&self, trial: &Trial, settings: &StorageSettings) -> Result<Box<dyn Store>> {
         match self {
-            Self::Local(folder) => Ok(Box::new(local::Local::new(trial, settings, folder))),
+            Self::Local(folder) => Ok(Box::new(local::Local::new(trial, settings, folder.path()))),
             #[cfg(feature = "storage")]
             Self::Remote(place) => place.connect(),
         }
@@ -75,6 +77,17 @@ impl ObjectPlace {
             Self::Remote(place) => place.remove(),
         }
     }
+}
+
+/// The refusal of the program without the libraries of services.
+#[cfg(not(feature = "storage"))]
+fn no_services() -> ProbeError {
+    ProbeError::new(
+        FailureKind::Lacks,
+        "no_storage_services",
+        "This program transfers local files only.",
+        "Use nephoscope-storage, which `make storage` builds.",
+    )
 }
 
 /// An object that was there is there no more.

@@ -3,6 +3,10 @@ use crate::error::{ProbeError, Result};
 use crate::trial::parameters;
 use nephoscope_wire::params::Params;
 
+/// Parts of lasting objects; few of those are larger.
+#[cfg(feature = "storage")]
+const LASTING_PART_BYTES: usize = 8 << 20;
+
 /// Kinds of stores, by their names in parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageService {
@@ -31,7 +35,6 @@ impl StorageService {
         }
     }
 
-    #[cfg(feature = "storage")]
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -61,6 +64,11 @@ pub struct StorageSettings {
     pub verify: Verify,
     pub transactions_ns: u64,
     pub seed: u64,
+    /// Parts in which larger objects are sent to services, and how many of one object at once.
+    #[cfg(feature = "storage")]
+    pub part_bytes: usize,
+    #[cfg(feature = "storage")]
+    pub parts_at_once: usize,
 }
 
 impl StorageSettings {
@@ -92,7 +100,31 @@ impl StorageSettings {
             verify,
             transactions_ns: params.u64("transactions_ns"),
             seed: parameters::seed(params),
+            #[cfg(feature = "storage")]
+            part_bytes: params.size("part_bytes"),
+            #[cfg(feature = "storage")]
+            parts_at_once: params.size("parts_at_once"),
         })
+    }
+
+    /// Of objects that are written once and read for years, by one client.
+    pub fn of_lasting(params: &Params, seed: u64) -> Self {
+        Self {
+            service: StorageService::of(params.text("service")),
+            directory: params.text("directory").to_owned(),
+            sizes: vec![params.u64("object_bytes")],
+            objects: params.u64("objects"),
+            clients: 1,
+            is_shuffled: false,
+            is_synced: params.bool("sync"),
+            verify: Verify::During,
+            transactions_ns: 0,
+            seed,
+            #[cfg(feature = "storage")]
+            part_bytes: LASTING_PART_BYTES,
+            #[cfg(feature = "storage")]
+            parts_at_once: 1,
+        }
     }
 
     /// Bytes that are stored at once.

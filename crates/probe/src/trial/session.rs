@@ -141,7 +141,7 @@ impl Session {
         match self.read_line()? {
             ControlLine::Credentials(pairs) => Ok(pairs),
             _ => Err(ProbeError::usage(
-                "storage.transfer: the first line must be `credentials`.",
+                "A store over the network: the first line must be `credentials`.",
                 "Send `credentials {}` where the environment or a file has them.",
             )),
         }

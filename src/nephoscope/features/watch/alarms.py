@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from nephoscope.core import documents
 from nephoscope.core.errors import UsageError
+from nephoscope.features.watch.digest import DayDigest
 from nephoscope.features.watch.events import EventLog
 from nephoscope.features.watch.repetition import WatchRepetition
 
@@ -89,16 +90,24 @@ class AlarmAction:
         if last_s is not None and 0 <= now_s - last_s < self.every_s:
             event("alarm_held_back", alarm=alarm.key)
             return ""
-        began_s = time.monotonic()
-        code, text = self._run(alarm)
-        details: dict[str, Any] = {"code": code, "seconds": round(time.monotonic() - began_s, 3)}
-        event("alarm_handled", alarm=alarm.key, at_s=now_s, **details, output=text, sync=True)
-        ended = "was ended after its time limit" if code is None else f"ended with {code}"
-        return f"The command for '{alarm.key}' {ended}{f': {text}' if text else '.'}"
+        return self._call(alarm, "alarm_handled", event, alarm=alarm.key, at_s=now_s)
 
-    def _run(self, alarm: Alarm) -> tuple[int | None, str]:
+    def hand_over(self, digest: DayDigest, event: Callable[..., None]) -> str:
+        """Runs the command for the digest of a day; returns a sentence for people."""
+        return self._call(digest, "digest_handed_over", event, date=digest.date)
+
+    def _call(
+        self, record: Alarm | DayDigest, kind: str, event: Callable[..., None], **details: Any
+    ) -> str:
+        began_s = time.monotonic()
+        code, text = self._run(json.dumps(documents.versioned(record)).encode())
+        details |= {"code": code, "seconds": round(time.monotonic() - began_s, 3)}
+        event(kind, **details, output=text, sync=True)
+        ended = "was ended after its time limit" if code is None else f"ended with {code}"
+        return f"The command for '{record.key}' {ended}{f': {text}' if text else '.'}"
+
+    def _run(self, document: bytes) -> tuple[int | None, str]:
         """Returns the exit code, None where the time limit ended it, and the end of its output."""
-        document = json.dumps(documents.versioned(alarm)).encode()
         with tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as output:
             text.write(document)
             text.seek(0)
@@ -127,15 +136,15 @@ class AlarmAction:
             return code, output.read(_OUTPUT_BYTES).decode(errors="replace").strip()
 
 
-def action_of(command: str, every_s: float) -> AlarmAction:
+def action_of(command: str, every_s: float, option: str = "--on-alarm") -> AlarmAction:
     """Returns the action of a command line. UsageError where it cannot be started."""
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"--on-alarm: '{command[:80]}': {error}.", "Close the quotes.") from None
+        raise UsageError(f"{option}: '{command[:80]}': {error}.", "Close the quotes.") from None
     if not words or shutil.which(words[0]) is None:
         raise UsageError(
-            f"--on-alarm: there is no program '{words[0] if words else ''}'.",
+            f"{option}: there is no program '{words[0] if words else ''}'.",
             "Write its path, or install it; a shell is started by: sh -c '…'.",
         )
     return AlarmAction(words, every_s)

@@ -18,7 +18,13 @@ import click
 from nephoscope.cli.kit import options, output
 from nephoscope.cli.kit.command import Document, Query, command
 from nephoscope.core.errors import Interrupted, StoreError, UsageError
-from nephoscope.features.watch.options import EVERY, WatchArguments, alarm_action, repeated_options
+from nephoscope.features.watch.options import (
+    EVERY,
+    WatchArguments,
+    alarm_action,
+    digest_action,
+    repeated_options,
+)
 
 if TYPE_CHECKING:
     from nephoscope.features.watch.alarms import AlarmAction
@@ -63,10 +69,10 @@ def watch(args: WatchArguments) -> int:
     loaded = plans.load(args.plan, args.values)
     definition = _definition(args.plan, loaded.name, args)
     schedule_of(definition)  # a wrong expression is an error now
-    action = alarm_action(args)
+    actions = alarm_action(args), digest_action(args)
     if args.install:
         return _install(definition, runs, args.scope, lab=loaded.lab is not None)
-    interruption = _repeat(definition, runs, args, action)
+    interruption = _repeat(definition, runs, args, *actions)
     if args.as_json:
         from nephoscope.features.watch.folder import WatchFolder
         from nephoscope.features.watch.records import WatchList
@@ -109,7 +115,11 @@ def _definition(plan: Path, plan_name: str, args: WatchArguments) -> Definition:
 
 
 def _repeat(
-    definition: Definition, store: Store, args: WatchArguments, action: AlarmAction | None
+    definition: Definition,
+    store: Store,
+    args: WatchArguments,
+    on_alarm: AlarmAction | None,
+    on_day: AlarmAction | None,
 ) -> BaseException | None:
     """Repeats the plan; returns what interrupted it, None after the last of `--runs`."""
     from nephoscope.cli.kit.progress import ProgressDisplay
@@ -142,7 +152,8 @@ def _repeat(
             clock=_clock(),
             retain=lambda: compact(store, definition.retention, watch=definition.name),
             publish=Publisher(definition.name, sinks, screen.say, time.time),
-            on_alarm=action,
+            on_alarm=on_alarm,
+            on_day=on_day,
         )
         try:
             watching.run(args.repetitions)

@@ -20,6 +20,7 @@ from typing import Any
 from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.reading import regular
+from nephoscope.features.watch.digest import Day
 from nephoscope.store import journal
 from nephoscope.store.files import translating_os_errors, write_atomically
 
@@ -39,7 +40,7 @@ class State:
     counts: events by kind. due_s: newest moment of the schedule that was used or skipped, epoch s.
     run: id of the newest run. open: a repetition has begun and not ended. failing: target (empty:
     the whole repetition) -> failures in a row, starts that are still skipped, sentence. alarms: key
-    of an alarm -> when its command last ran, epoch s.
+    of an alarm -> when its command last ran, epoch s. day: of which there is no digest yet.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class State:
     verdict: str = ""
     failing: dict[str, list[Any]] = field(default_factory=dict)
     alarms: dict[str, float] = field(default_factory=dict)
+    day: Day = field(default_factory=Day)
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Takes one event in."""
@@ -76,6 +78,7 @@ class State:
             self.last_run = self.run or self.last_run
             self.verdict = str(event.get("verdict") or event.get("sentence") or "")
         self._note_failures(kind, event)
+        self.day.apply(event)
 
     def _note_failures(self, kind: str, event: Mapping[str, Any]) -> None:
         if kind == "alarm_handled":
@@ -158,6 +161,7 @@ def state_of(folder: Path) -> State:
         if read and read[0]["event"] == CONTINUED:
             known = {name.name for name in fields(State)}
             state = State(**{key: v for key, v in read[0]["state"].items() if key in known})
+            state.day = Day(**(read[0]["state"].get("day") or {}))
             break
     for read in reversed(later):
         for event in read:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from nephoscope.core.errors import Interrupted, NephoscopeError, StoreError
 from nephoscope.features.watch.alarms import Alarm, AlarmAction, alarms_of
+from nephoscope.features.watch.digest import digest_of
 from nephoscope.features.watch.events import EventLog
 from nephoscope.features.watch.folder import WatchFolder
 from nephoscope.features.watch.records import Definition
@@ -74,7 +75,8 @@ class Watch:
     """The one process that repeats a plan.
 
     retain: compacts and removes runs, once an hour. publish: takes each repetition, None for a
-    start without one. on_alarm: what is done when something is wrong.
+    start without one. on_alarm: what is done when something is wrong. on_day: what takes the
+    digest of each day.
     """
 
     store: Store
@@ -85,6 +87,7 @@ class Watch:
     retain: Callable[[], object] = lambda: None
     publish: Callable[[WatchRepetition | None, EventLog, float], None] = lambda *_: None
     on_alarm: AlarmAction | None = None
+    on_day: AlarmAction | None = None
 
     def __post_init__(self) -> None:
         self._schedule = schedule_of(self.definition)
@@ -151,6 +154,7 @@ class Watch:
 
     def _repeat(self, start: Start) -> None:
         """Measures once, or notes why not; then the schedule goes on."""
+        self._end_day()
         repetition = None
         if self._log.state.open:
             self._close()
@@ -171,6 +175,17 @@ class Watch:
             last_s = self._schedule.until(upcoming.due_s - 1)
             self._skip(last_s, "the one before was not over", overlapped)
         self.publish(repetition, self._log, upcoming.at_s)
+
+    def _end_day(self) -> None:
+        """States the digest of a day that is over."""
+        day, today = self._log.state.day, datetime.fromtimestamp(self.clock.now_s(), UTC)
+        if not day.date or day.date >= f"{today:%Y-%m-%d}":
+            return
+        digest = digest_of(self.definition.name, day)
+        self._event("day_ended", date=digest.date, sentence=digest.sentence, sync=True)
+        self.screen.say(digest.sentence)
+        if self.on_day is not None:
+            self.screen.say(self.on_day.hand_over(digest, self._event))
 
     def _apply_retention(self) -> None:
         self.retain()
@@ -245,7 +260,14 @@ class Watch:
         for name in names:
             if name not in resting:
                 self._note_target(name, repetition.lost.get(name), start)
-        self._event("repetition_ended", run=repetition.run, verdict=repetition.verdict, sync=True)
+        self._event(
+            "repetition_ended",
+            run=repetition.run,
+            verdict=repetition.verdict,
+            warnings=[finding.sentence for finding in repetition.warnings],
+            answers=list(repetition.answers),
+            sync=True,
+        )
         self.screen.say(f"{repetition.run}: {repetition.verdict}")
         self._act(*alarms_of(self.definition.name, repetition))
         return repetition

@@ -93,6 +93,11 @@ class WatchArguments:
         "Least time between two calls of --on-alarm for the same finding or target.",
         default="1h",
     )
+    digest: str | None = option(
+        "--digest",
+        "COMMAND",
+        "Command that gets the digest of each day (UTC) as JSON on standard input.",
+    )
     values: Mapping[str, str] = options.SETS
     labels: Mapping[str, str] = options.LABELS
     install: bool = flag("--install", "Write a systemd unit of this watch; run nothing.")
@@ -114,6 +119,13 @@ def alarm_action(args: WatchArguments) -> AlarmAction | None:
     if args.on_alarm is None:
         return None
     return action_of(args.on_alarm, _ALARM_EVERY.read(args.alarm_every))
+
+
+def digest_action(args: WatchArguments) -> AlarmAction | None:
+    """Returns what --digest asks for. UsageError where its command cannot be started."""
+    from nephoscope.features.watch.alarms import action_of
+
+    return None if args.digest is None else action_of(args.digest, 0.0, "--digest")
 
 
 def repeated_options(context: click.Context) -> Iterator[str]:

@@ -19,6 +19,7 @@ from nephoscope.core.model import (
 from nephoscope.core.naming import plural
 from nephoscope.measure import plans, runs
 from nephoscope.measure.runs import Observer
+from nephoscope.report import summary
 from nephoscope.results import analyse_run
 from nephoscope.results.names import UNANSWERED
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun, counts, query
@@ -26,6 +27,8 @@ from nephoscope.store.day_files import WATCH
 
 SERIES_LABEL = "watch-series"
 """Label of the runs between two edits of the plan; its value is the number of the series."""
+MAX_ANSWERS = 5
+"""Sentences of a repetition that its event has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class WatchRepetition:
     """A repetition that was measured. lost: target -> why it was not. estimates: of its run.
 
     recorded: the targets that answered from a recording and measured nothing. warnings: findings of
-    the run that a person should see.
+    the run that a person should see. answers: sentences on the question of its plan.
     """
 
     run: str
@@ -61,6 +64,7 @@ class WatchRepetition:
     distributions: tuple[Distribution, ...] = ()
     recorded: frozenset[str] = frozenset()
     warnings: tuple[Finding, ...] = ()
+    answers: tuple[str, ...] = ()
 
 
 Created = Callable[[str], None]
@@ -112,7 +116,10 @@ def _repetition(run: StoredRun, result: RunResult) -> WatchRepetition:
     recorded = frozenset(run.manifest.recorded_targets)
     warnings = tuple(finding for finding in result.findings if finding.severity is Severity.WARNING)
     verdict = " ".join(filter(None, (result.run.recorded, _verdict(result, warnings))))
-    return WatchRepetition(run.id, verdict, lost, estimates, distributions, recorded, warnings)
+    answers = tuple(summary.answers(result)[:MAX_ANSWERS])
+    return WatchRepetition(
+        run.id, verdict, lost, estimates, distributions, recorded, warnings, answers
+    )
 
 
 def _unanswered(run: StoredRun) -> Mapping[LineKey, Mapping[float, int]]:

@@ -94,5 +94,8 @@ def _gib(spec: BenchmarkSpec, params: Mapping[str, Any]) -> float | None:
     if spec.id == instruments.STORAGE_TRANSFER:
         objects = params["objects"] * params["clients"] * sum(params["object_bytes"])
         return float(_PASSES * objects / 2**30)
+    if spec.id == instruments.STORAGE_DURABILITY:
+        # Written and read back at most; the ledger may have as many lost ones again.
+        return float(2 * params["objects"] * params["object_bytes"] / 2**30)
     requests, each = _requests(spec, params), params.get("expected_body_bytes", -1)
     return None if requests is None or each < 0 else float(requests * each / 2**30)

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
+const READING: &str = "Reading an object";
 /// A cancelled trial ends the transfers under way within this time.
 const CANCELLED_WITHIN: Duration = Duration::from_millis(50);
 
@@ -79,6 +80,31 @@ impl RemoteStore {
 
     pub fn remove(mut self) -> Result<()> {
         self.client.remove_all(&self.prefix)
+    }
+}
+
+/// A name in a service whose objects stay after the trial.
+pub struct RemovableStore {
+    access: Access,
+    session: Session,
+    prefix: String,
+}
+
+impl RemovableStore {
+    /// Reads the credentials; asks the service nothing.
+    pub fn open(trial: &mut Trial, settings: &StorageSettings, prefix: &str) -> Result<Self> {
+        let credentials = Credentials::read(trial)?;
+        let access = Access::of(trial, settings, credentials)?;
+        Ok(Self { access, session: trial.session, prefix: prefix.to_owned() })
+    }
+
+    pub fn connect(&self) -> Result<Box<dyn Store>> {
+        let folder = format!("{}/", self.prefix);
+        Ok(Box::new(RemoteClient::connect(&self.access, self.session, folder)?))
+    }
+
+    pub fn remove(self) -> Result<()> {
+        RemoteClient::connect(&self.access, self.session, String::new())?.remove_all(&self.prefix)
     }
 }
 
@@ -162,7 +188,7 @@ impl RemoteClient {
             return ended;
         }
         match error.kind() {
-            ErrorKind::NotFound if what == "Reading an object" => {
+            ErrorKind::NotFound if what == READING => {
                 self.failures.check_bucket(error).err().unwrap_or_else(|| vanished(object))
             }
             _ => self.failures.named(what, error),
@@ -248,7 +274,15 @@ impl Store for RemoteClient {
             }
             Ok(bytes)
         });
-        received.map_err(|error| self.named("Reading an object", object, &error))
+        received.map_err(|error| self.named(READING, object, &error))
+    }
+
+    fn size(&mut self, object: &Object) -> Result<u64> {
+        let path = self.path(object);
+        let facts = self.wait(self.operator.stat(&path));
+        facts
+            .map(|facts| facts.content_length())
+            .map_err(|error| self.named(READING, object, &error))
     }
 
     fn drop_cache(&mut self, _: &Object) -> Result<bool> {

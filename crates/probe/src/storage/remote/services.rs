@@ -75,8 +75,8 @@ impl Access {
             tls: tls::client_config(authorities)?,
             retries: params.size("retries"),
             timeout: Duration::from_nanos(params.u64("timeout_ns")),
-            part_bytes: params.size("part_bytes"),
-            parts_at_once: params.size("parts_at_once"),
+            part_bytes: settings.part_bytes,
+            parts_at_once: settings.parts_at_once,
             failures: Failures { credentials, place, bucket },
         })
     }
@@ -173,7 +173,7 @@ fn check_bucket(service: StorageService, bucket: &str) -> Result<()> {
     } else {
         ("has no buckets", "Drop `bucket`; `directory` names the parent of the objects.")
     };
-    Err(ProbeError::usage(format!("storage.transfer: {} {message}.", service.name()), hint))
+    Err(ProbeError::usage(format!("A store of kind {} {message}.", service.name()), hint))
 }
 
 /// Returns the credentials of a service by the library's names; refuses where some are missing.

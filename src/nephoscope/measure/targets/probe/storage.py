@@ -9,7 +9,7 @@ from typing import Any
 from nephoscope.catalog import instruments
 from nephoscope.core.programs import PROBE, STORAGE
 
-BENCHMARK = instruments.STORAGE_TRANSFER
+BENCHMARKS = (instruments.STORAGE_TRANSFER, instruments.STORAGE_DURABILITY)
 
 CREDENTIALS = {
     "s3": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
@@ -43,4 +43,4 @@ def credentials(benchmark: str, params: Mapping[str, Any]) -> Mapping[str, str] 
 
 
 def _needs_service(benchmark: str, params: Mapping[str, Any]) -> bool:
-    return benchmark == BENCHMARK and params.get("service", "local") != "local"
+    return benchmark in BENCHMARKS and params.get("service", "local") != "local"

@@ -1,0 +1,1 @@
+"""Durability of stored objects: losses, and what they say about the rate of loss."""
