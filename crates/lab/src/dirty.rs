@@ -7,6 +7,7 @@
 //! A datagram is a number, the time when it was sent, and the pages to write per second, 64 bits each;
 //! the answer repeats the first two, then has the pages written, the units of work, and the time here.
 use crate::error::{os_error, require, Result};
+use crate::output::announce_ready;
 use nephoscope_linux::clock;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -77,7 +78,7 @@ pub fn run(config: &DirtyConfig) -> Result<i32> {
     let (next_page, pages_written, work) = (0, 0, 0);
     let pace = Pace::default();
     let mut guest = Guest { socket, memory, next_page, pages_written, work, state: 1, pace };
-    println!("nephoscope: ready");
+    announce_ready();
     loop {
         guest.answer()?;
         for _ in 0..guest.pace.due(clock::monotonic_ns()) {

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core import leases
 from nephoscope.core.programs import STORAGE
 from nephoscope.measure.targets.probe import storage
@@ -16,6 +17,8 @@ def lease(benchmark: str, params: Mapping[str, Any], directory: str) -> None:
 
     directory: from which relative paths count.
     """
+    if benchmark == instruments.STORAGE_DURABILITY:
+        return  # What it stores is to stay for months.
     if storage.program(benchmark, params) == STORAGE:
         # Credentials are in the environment or in a file, and never among the parameters.
         place = {"params": dict(params), "directory": directory}

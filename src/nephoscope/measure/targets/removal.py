@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nephoscope.catalog import instruments
 from nephoscope.core import leases
 from nephoscope.core.errors import TargetError
 from nephoscope.measure.targets.local import LocalTarget
-from nephoscope.measure.targets.probe import storage
 
 _PATIENCE_S = 2.5
 """A probe whose parent was killed removes its folder itself, and ends within a second of it."""
@@ -44,7 +44,9 @@ async def remove_objects(params: Mapping[str, Any], directory: str) -> tuple[str
     target = LocalTarget(directory=directory)
     await target.open()
     try:
-        trial = await target.run(storage.BENCHMARK, {**params, **_SMALLEST_TRIAL}, _SERVICE_S)
+        trial = await target.run(
+            instruments.STORAGE_TRANSFER, {**params, **_SMALLEST_TRIAL}, _SERVICE_S
+        )
     finally:
         await target.close()
     if trial.done is None:

@@ -53,7 +53,7 @@ fn barrier(mesh: &mut Mesh, step: u64) -> Result<()> {
 
 /// A message to each other rank, and one from each.
 fn exchange(mesh: &mut Mesh, step: u64, message_bytes: usize) -> Result<()> {
-    let peers = (1u32 << mesh.ranks()) - 1 & !(1 << mesh.rank);
+    let peers = ((1u32 << mesh.ranks()) - 1) & !(1 << mesh.rank);
     mesh.transfer((step, 0), (peers, peers), message_bytes)
 }
 
