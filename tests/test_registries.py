@@ -80,6 +80,7 @@ MAY_EXCEED_1 = {
     "throttled_ratio",
     "transfer_time_ratio",
     "utilisation_ratio",
+    "work_ratio",
 }
 MAY_BE_NEGATIVE = {
     "corrected_saving_ratio",

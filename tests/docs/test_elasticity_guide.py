@@ -20,7 +20,7 @@ COMMANDS = re.findall(r"^[$#] nephoscope (elastic .*)$", TEXT.replace("\\\n", " 
 def test_every_command_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
-    assert len(COMMANDS) == 8
+    assert len(COMMANDS) == 9
     for command in COMMANDS:
         words = shlex.split(command)
         done = run_inside([*words, *(["--dry-run"] if "--dry-run" not in words else [])])

@@ -32,7 +32,7 @@ SENTENCES = (
     r"Every imported type has a figure",
     r"survey-made-[0-9a-f]+ would do .* Not measured on this machine: bw_mem",
     # The made types are unlike any machine.
-    r"There is no prediction of HTTP requests .* for mine: its figures are farther",
+    r"There is no prediction of HTTP requests .* for mine: its figure of .* times the highest",
     r"Prediction from published measurements .* of HTTP requests for files of 1 KiB",
 )
 """What each command of the guide has to print."""

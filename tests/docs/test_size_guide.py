@@ -19,6 +19,10 @@ ANSWERS = (
     (0, ANSWER),
     (0, r'"sentence": "5 aws/c7g\.large'),
     (5, r"The data are too thin to recommend a deployment: how much instances of aws/c7g\.large"),
+    (
+        0,
+        r"5 aws/c7g\.large in eu-central-1 and 4 in eu-west-1: 2,196\.32 USD .* region fails",
+    ),
 )
 """Exit code and sentence of each command."""
 

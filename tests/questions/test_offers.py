@@ -95,7 +95,7 @@ def test_what_does_a_slow_client_pay(ask: Asking) -> None:
     ("words", "said"),
     [
         ("--set kind=voip --set response=150ms --set jitter=40ms", r"is latency-sensitive"),
-        ("--set kind=shop", r"--set kind: .* 'web', 'transactions' or 'batch'"),
+        ("--set kind=shop", r"--set kind: .* 'web', 'transactions', 'batch' or 'parallel'"),
         ("--pid 4194999", r"there is no process 4194999"),
     ],
 )

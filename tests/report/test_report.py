@@ -522,6 +522,8 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
     assert silent == ["storage"]
     simulated = {"deployments", "placement", "simulated_scheduler", "saving"}
     others = {
+        "clusters",
+        "parallel_work",
         "experiment",
         "isolation",
         "balance",

@@ -38,6 +38,19 @@ def test_intervals_cover_the_delay_of_drawn_maxima() -> None:
     assert covered >= 270
 
 
+def test_the_fixed_time_is_not_negative() -> None:
+    workers = [2, 2, 4, 4, 8, 8]
+    noise = (-2, 1.5, -1, 1, -0.5, 1.5)
+    drawn = [10 * harmonic_number(n) + own for n, own in zip(workers, noise, strict=True)]
+    law = straggler_law(workers, drawn, unit="ns")
+    assert law.fixed.value == law.fixed.low == 0
+    assert law.fixed.high is not None
+    assert law.fixed.high > 0
+    assert law.delay.value == pytest.approx(10, rel=0.05)
+    with pytest.raises(Refused, match="no fixed time is left"):
+        straggler_law(workers, [20 * harmonic_number(n) - 20 for n in workers], unit="ns")
+
+
 def test_a_law_of_other_delays_states_its_misfit() -> None:
     # The slowest of workers that take the same time grows by nothing, then by a step.
     law = straggler_law([2, 4, 8], [100, 100, 200], unit="ns")

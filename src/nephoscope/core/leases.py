@@ -94,7 +94,11 @@ def abandoned() -> Iterator[tuple[str, dict[str, Any]]]:
     A lease is locked while its places are yielded, and removed after the last: a process that is
     killed in between leaves it to the next one.
     """
-    for path in sorted(_leases().glob("*.jsonl")):
+    try:
+        paths = sorted(path for path in _leases().iterdir() if path.suffix == ".jsonl")
+    except OSError:
+        return  # There are none, or they are another user's.
+    for path in paths:
         with contextlib.suppress(OSError), regular.open_regular(path, follow=False) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not path.exists():

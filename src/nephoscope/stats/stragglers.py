@@ -48,7 +48,10 @@ def straggler_law(
 ) -> StragglerLaw:
     """Returns the law of trials. workers, slowest: of each trial, the mean of its slowest worker.
 
-    Raises Refused for fewer than three trials or one number of workers.
+    The fixed time is not negative: where the line says so, the law goes through the origin.
+
+    Raises Refused for fewer than three trials or one number of workers, and where the interval of
+    the fixed time has negative values alone.
     """
     if len(set(workers)) < 2 or len(workers) < 3:
         raise Refused("The law needs three trials, with two numbers of workers.")
@@ -63,14 +66,22 @@ def straggler_law(
     t = student_quantile(free, (1 + confidence) / 2)
     half = t * error * math.sqrt(1 / spread)
     half_fixed = t * error * math.sqrt(1 / y.size + float(x.mean()) ** 2 / spread)
+    most_fixed = fixed + half_fixed
+    if most_fixed < 0:
+        raise Refused("The slowest grows faster than the law allows: no fixed time is left.")
+    if fixed < 0:
+        fixed, delay = 0.0, float(x @ y) / float(x @ x)
     misfit = 0.0
     for n in set(workers):
         mean = float(y[np.array(workers) == n].mean())
         if mean > 0:
             misfit = max(misfit, abs(fixed + delay * harmonic_number(n) - mean) / mean)
 
-    def estimate(value: float, width: float) -> Estimate:
-        low, high = value - width, value + width
+    def estimate(value: float, low: float, high: float) -> Estimate:
         return Estimate(value, low, high, confidence, int(y.size), unit, _METHOD)
 
-    return StragglerLaw(estimate(fixed, half_fixed), estimate(delay, half), misfit)
+    return StragglerLaw(
+        estimate(fixed, max(0.0, fixed - half_fixed), most_fixed),
+        estimate(delay, max(0.0, delay - half), delay + half),
+        misfit,
+    )

@@ -67,6 +67,7 @@ OTHER_OPENERS = {
     "measure/lab/needs.py": KERNEL,
     "measure/lab/network/namespaces.py": KERNEL,
     "measure/lab/platforms/base.py": OWN,
+    "measure/lab/migration/guests.py": PACKAGE,
     "measure/lab/platforms/control.py": NO_READER,
     "measure/lab/platforms/guest.py": NO_READER,
     "measure/lab/platforms/qemu.py": OWN,

@@ -22,7 +22,10 @@ def test_options_without_effect_are_refused(
         (["--trace", "trace.csv", "--high", "90"], "--trace states the rates, and so does --high."),
         (["--capacity", "40", "--budget", "1min"], "nothing is searched within --budget"),
         (["--capacity", "40", "--rule", "rate=30|40"], "target has several values"),
-        (["--url", "http://127.0.0.1:9/"], "--url and --observe belong together"),
+        (
+            ["--url", "http://127.0.0.1:9/"],
+            "--url and one of --observe and --autoscaler belong together",
+        ),
     ):
         done = run_inside(["elastic", *words, "--dry-run"])
         assert done.code == 2, words

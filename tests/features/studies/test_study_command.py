@@ -112,7 +112,7 @@ def test_list_shows_the_five_with_their_numbers(capsys: pytest.CaptureFixture[st
     assert all(row["last_run"] is None for row in rows)
     assert command_line.main(["study", "list"]) == 0
     text = capsys.readouterr().out
-    assert "consistent, page, encryption, sla" in " ".join(text.split())
+    assert "consistent, page, encryption" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -15,7 +15,7 @@
 //! The counts of `net.collective`.
 //!
 //! # Overhead
-//! None between trials; in a trial that of one rank of `net.collective`.
+//! In a trial that of one rank of `net.collective`; it waits in between.
 //!
 //! # Caveats
 //! Hosts are recognised by their addresses: list only hosts of a network that you trust. With the

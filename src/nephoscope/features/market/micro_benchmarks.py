@@ -95,8 +95,11 @@ class FeatureSet:
         if place == len(self.metrics):
             return f"its number of CPUs is {factor:.2g} times the {end} of all measured types"
         per_cpu = " for each CPU" if self.per_cpu[place] else ""
-        name = self.metrics[place]
-        return f"its {name}{per_cpu} is {factor:.2g} times the {end} of all measured types"
+        metric = self.metrics[place]
+        name = next(source.name for source in _SOURCES if source.pattern.fullmatch(metric))
+        return (
+            f"its figure of {name}{per_cpu} is {factor:.2g} times the {end} of all measured types"
+        )
 
     def missing(self, rates: Mapping[str, float]) -> list[str]:
         """Returns the metrics that a machine lacks."""
