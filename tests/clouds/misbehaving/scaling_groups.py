@@ -19,7 +19,7 @@ from .instances import end, run_instances
 SERVICE = "autoscaling"
 KIND, POLICY, ACTIVITY = "auto-scaling-group", "scaling-policy", "scaling-activity"
 _COOLDOWN_S = 300
-"""DefaultCooldown: "Default: 300 seconds".
+"""DefaultCooldown.
 https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html"""
 
 
@@ -201,7 +201,7 @@ def describe_groups(call: Call) -> dict[str, Any]:
 
 
 def _pages(call: Call, size: int) -> Call:
-    """ "The maximum number of items to return with this call. The default value is 50":
+    """One page of a listing of groups holds 50 by default, as MaxRecords says:
     https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_DescribeAutoScalingGroups.html"""
     given = {"MaxResults": call.p.get("MaxRecords", size), "NextToken": call.p.get("NextToken", "")}
     return Call(call.cloud, call.region, call.action, given, call.now, call.at, call.key)
@@ -247,7 +247,7 @@ def _shown(call: Call, group: Resource) -> dict[str, Any]:
 
 @action("DescribeScalingActivities", SERVICE)
 def describe_activities(call: Call) -> dict[str, Any]:
-    # "in reverse chronological order": the newest first.
+    # They are sorted by their start, the newest first.
     # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_DescribeScalingActivities.html
     name = call.p.get("AutoScalingGroupName")
     listed = [each for each in call.all(ACTIVITY) if name in (None, each.data["group"])]
@@ -383,8 +383,7 @@ def _adjusted(p: dict[str, Any], before: int, beyond: float) -> int:
 
 @action("DeleteAutoScalingGroup", SERVICE)
 def delete_group(call: Call) -> dict[str, Any]:
-    # "If the group has instances or scaling activities in progress, you must specify the option to
-    # force the deletion in order for it to succeed."
+    # A group with instances or activities in progress is deleted by force only.
     # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_DeleteAutoScalingGroup.html
     group = _group(call, call.p["AutoScalingGroupName"])
     members = [call.cloud.resources[id] for id in group.data["members"]]
