@@ -86,7 +86,7 @@ def digest_of(watch: str, day: Day) -> DayDigest:
         f"{plural(skipped, 'start')} skipped",
     ]
     often = sorted(day.wrong.items(), key=lambda pair: -pair[1])
-    wrong = " ".join(f"{sentence} ({number} times)" for sentence, number in often[:3])
+    wrong = " ".join(f"{sentence} ({plural(number, 'time')})" for sentence, number in often[:3])
     more = f" {len(often) - 3} more warnings." if len(often) > 3 else ""
     sentence = " ".join(
         filter(
