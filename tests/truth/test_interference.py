@@ -73,19 +73,25 @@ def cell(found: Isolation, metric: str, resource: str, intensity: float | None =
 
 
 def told(one: Cell) -> str:
-    factor, after = one.factor, one.recovery.ratio
-    assert factor is not None
-    assert after is not None
     word = one.attribution.word.value if one.attribution else "-"
-    return (
-        f"{one.resource} {one.intensity:g}: factor {factor.value:.3f} [{factor.low:.3f}, "
-        f"{factor.high:.3f}], after {after.value:.3f} [{after.low:.3f}, {after.high:.3f}], {word}"
-    )
+    factor, after = ratio_text(one.factor), ratio_text(one.recovery.ratio)
+    return f"{one.resource} {one.intensity:g}: factor {factor}, after {after}, {word}"
+
+
+def ratio_text(ratio: Any) -> str:
+    """A ratio with its interval, where it has them."""
+    if ratio is None:
+        return "unknown"
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.3f} without an interval, n = {ratio.n}"
+    return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
 
 
 def contains(one: Any, value: float, bound: float = 0.0) -> bool:
     """Whether an interval reaches into value +- bound."""
-    return one is not None and one.low <= value + bound and one.high >= value - bound
+    if one is None or one.low is None or one.high is None:
+        return False
+    return bool(one.low <= value + bound and one.high >= value - bound)
 
 
 def is_one(estimate: Any) -> bool:
@@ -98,9 +104,8 @@ def is_two(one: Cell) -> bool:
     """The factor is 2 within the bound: its value, and its interval, which is narrow enough to say
     so (a fifth of it would contain anything)."""
     factor = one.factor
-    assert factor is not None
-    assert factor.low is not None
-    assert factor.high is not None
+    if factor is None or factor.low is None or factor.high is None:
+        return False
     narrow = (factor.high - factor.low) / 2 <= 2 * BOUND
     return narrow and abs(factor.value - 2) <= BOUND and contains(factor, 2, BOUND)
 

@@ -96,9 +96,10 @@ pub fn run(
     config: &ProbingConfig,
     prober: &mut impl Prober,
 ) -> Result<ProbingResult> {
+    let mut probing = Probing::new(config);
     trial.prepared()?;
     scheduling::minimise_timer_slack();
-    let mut probing = Probing::begin(config);
+    probing.begin();
     let session = trial.session;
     while !session.is_stopped() && probing.has_more() {
         session.check()?;
@@ -136,19 +137,30 @@ struct Probing<'a> {
 }
 
 impl<'a> Probing<'a> {
-    fn begin(config: &'a ProbingConfig) -> Self {
+    /// Takes all memory before the trial: page faults of megabytes would make its first probes late.
+    fn new(config: &'a ProbingConfig) -> Self {
+        let remembered =
+            config.probes().map_or(REMEMBERED, |probes| (probes as usize).clamp(1, REMEMBERED));
         Self {
             config,
-            // The first is not late because the gate took its time.
-            start_ns: clock::monotonic_ns() + LATE_NS / 2,
+            start_ns: 0,
             sent: 0,
             late_sends: 0,
             first_ns: 0,
             last_ns: 0,
-            departures: vec![None; REMEMBERED],
+            departures: vec![None; remembered],
             answers: Vec::new(),
             trips: RoundTrips::new(config.record),
         }
+    }
+
+    fn begin(&mut self) {
+        // The first is not late because the gate took its time.
+        self.start_ns = clock::monotonic_ns() + LATE_NS / 2;
+    }
+
+    fn place(&self, sequence: u64) -> usize {
+        sequence as usize % self.departures.len()
     }
 
     fn is_in_turn(&self) -> bool {
@@ -180,7 +192,7 @@ impl<'a> Probing<'a> {
     }
 
     fn is_last_answered(&self) -> bool {
-        self.departures[(self.sent - 1) as usize % REMEMBERED].is_none()
+        self.departures[self.place(self.sent - 1)].is_none()
     }
 
     fn send(&mut self, prober: &mut impl Prober, due_ns: u64) -> Result<()> {
@@ -192,7 +204,8 @@ impl<'a> Probing<'a> {
         }
         // Noted afterwards: its place has mostly left the caches, which would count as travel time.
         let probe = Departure { sequence, intended_ns: due_ns, sent_ns, sent_wall_ns };
-        self.departures[sequence as usize % REMEMBERED] = Some(probe);
+        let place = self.place(sequence);
+        self.departures[place] = Some(probe);
         self.late_sends += u64::from(sent_ns - due_ns > LATE_NS);
         self.first_ns = if self.sent == 0 { sent_ns } else { self.first_ns };
         self.last_ns = sent_ns;
@@ -206,7 +219,8 @@ impl<'a> Probing<'a> {
         prober.receive(until_ns.min(check_ns), &mut self.answers)?;
         for (sequence, arrival) in &self.answers {
             // Each is answered once: what answers again, or what was never sent, has no place.
-            let place = &mut self.departures[*sequence as usize % REMEMBERED];
+            let place = self.place(*sequence);
+            let place = &mut self.departures[place];
             match place.filter(|probe| probe.sequence == *sequence) {
                 Some(probe) => {
                     self.trips.answered(&probe, arrival);
