@@ -6,7 +6,6 @@ use super::probing::ProbingConfig;
 use super::round_trips::{Arrival, Departure, RoundTrips};
 use super::rtt_server::{RttReport, RttRequest};
 use super::udp::batch::{self, DatagramBatch};
-use super::udp::pace::Pace;
 use super::udp::packet::{flow_id, Header, HELLO};
 use super::udp::sender::{self, DatagramStream, Sent};
 use super::udp::slots::SendSlots;
@@ -93,14 +92,11 @@ fn ask_by_schedule(
     std::thread::scope(|scope| {
         let receiver = workers::start(scope, None, || back.receive(path, &until_ns, &wanted))?;
         let sent = trial.prepared().and_then(|()| {
-            // The first is not late because the gate took its time.
-            let pace =
-                Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, question.probing.per_s);
             let stream = DatagramStream {
                 flow_id: path.flow_id,
                 to: path.to,
                 packet_bytes: question.packet_bytes,
-                pace,
+                per_s: question.probing.per_s,
                 slots: SendSlots::new(question.probing.probes(), None),
                 spin_ns: question.spin_ns,
             };

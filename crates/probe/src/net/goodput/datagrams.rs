@@ -5,7 +5,6 @@ use super::{Intervals, TransferTask};
 use crate::error::Result;
 use crate::load::busy_time::Busy;
 use crate::net::udp::batch::DatagramBatch;
-use crate::net::udp::pace::Pace;
 use crate::net::udp::packet::Header;
 use crate::net::udp::sender::{self, DatagramStream, Flood};
 use crate::threads::workers;
@@ -144,7 +143,7 @@ fn paced(
         flow_id: path.flow_id,
         to: path.far,
         packet_bytes: task.packet_bytes,
-        pace: Pace::new(clock::monotonic_ns() + sender::LATE_NS / 2, per_s),
+        per_s,
         slots: task.slots(),
         spin_ns: 50_000,
     };
@@ -167,12 +166,12 @@ fn flood(
     scheduling::minimise_timer_slack();
     let (busy, mut shares) = (Busy::default(), Intervals::new(task.interval_ns));
     let fd = path.socket.as_raw_fd();
-    let mut sender =
-        PacedSender::new(session, pace, fd, task.packet_bytes, 1, task.interval_ns, &busy);
     let mut flood = Flood::new(session, path.flow_id, path.socket, path.far, task.packet_bytes)?;
     if task.segmentation_offload {
         flood.offload_segmentation(path.socket)?;
     }
+    let mut sender =
+        PacedSender::new(session, pace, fd, task.packet_bytes, 1, task.interval_ns, &busy);
     let over = || shared.stop.load(Ordering::Relaxed);
     while !over() {
         sender.send_or_wait(|| flood.send(path.socket), over)?;
