@@ -115,12 +115,12 @@ def test_a_game_server_s_times_and_losses_are_those_of_its_plan(protocol: str) -
 def test_the_first_probes_leave_when_they_are_due() -> None:
     """What a program does once at its start, such as taking memory, is no part of a round trip. It
     comes again in each trial, and a stall of the machine does not: the median of trials has it."""
-    delays_s = [0.001] * 10
+    delays_s = [0.001] * 3
     params = {
         "host": "127.0.0.1",
         "rate_per_s": 100,
-        "duration_ns": 100 * MS,
-        "interval_ns": 100 * MS,
+        "duration_ns": 30 * MS,
+        "interval_ns": 30 * MS,
         "wait_ns": 2000 * MS,
     }
 
@@ -138,8 +138,8 @@ def test_the_first_probes_leave_when_they_are_due() -> None:
 
     def once() -> tuple[str, bool]:
         late_ms = sorted(lateness_ms() for _ in range(7))
-        # A timer ends 0.1 ms late here. Of 10 ms at the start, the ten probes would have 1 ms.
-        return f"late by {[round(ms, 2) for ms in late_ms]} ms", late_ms[3] <= 0.5
+        # A timer ends 0.1 ms late here. Five megabytes, taken late, were 0.8 to 14 ms of each probe.
+        return f"late by {[round(ms, 2) for ms in late_ms]} ms", late_ms[3] <= 0.4
 
     attempt("the first probes", once)
 
