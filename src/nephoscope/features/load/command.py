@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from nephoscope.store import StoredRun
 
 _DEFAULT_TRIALS = 10
+_LONG_TRIAL_S = 1.0
+"""Only for the sake of an interval are trials shorter."""
 _WARMUP_S, _WARMUP_SHARE = 0.2, 0.1
 """Limit of a trial's warm-up, and its share of a short trial: the user waits for both."""
 TRIALS_FAILED = 3
@@ -50,8 +52,8 @@ class _LoadArguments:
     trials: int | None = option(
         "--trials",
         Count(1, 1000),
-        "Number of trials that the time is divided into, of 1 s at least; 6 or more give intervals "
-        "[default: 10, or fewer in a short time].",
+        "Number of trials that the time is divided into, of 0.5 s at least; 6 or more give "
+        "intervals [default: 10, or fewer in a short time].",
     )
     generators: str = option(
         "--generators",
@@ -144,6 +146,7 @@ def _account_for(run: StoredRun) -> None:
 def _trials(wanted: int | None, duration_s: float) -> int:
     """Returns the number of trials. UsageError where the time is too short for those asked for."""
     from nephoscope.features.load.plan import MIN_TRIAL_S
+    from nephoscope.stats.statistics.histograms import LEAST_TRIALS
 
     room = max(1, int(duration_s / MIN_TRIAL_S))
     if wanted is not None and wanted > room:
@@ -152,7 +155,10 @@ def _trials(wanted: int | None, duration_s: float) -> int:
             f"{MIN_TRIAL_S:g} s.",
             f"Use `-d {math.ceil(wanted * MIN_TRIAL_S)}s`, or `--trials {room}`.",
         )
-    return min(_DEFAULT_TRIALS, room) if wanted is None else wanted
+    if wanted is not None:
+        return wanted
+    long_trials = max(1, min(_DEFAULT_TRIALS, int(duration_s / _LONG_TRIAL_S)))
+    return max(long_trials, LEAST_TRIALS) if room >= LEAST_TRIALS else long_trials
 
 
 def _exit_code_of_failures(run: StoredRun) -> int:

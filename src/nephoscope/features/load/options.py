@@ -165,4 +165,4 @@ def sentence_of(params: Mapping[str, Any], trials: int, trial_s: float) -> str:
     links = plural(params["connections"], "connection")
     if params.get("version") == "2":
         links += f" of HTTP/2 with {plural(params['streams'], 'stream')}"
-    return f"{loop}, {links}; {plural(trials, 'trial')} of {trial_s:g} s"
+    return f"{loop}, {links}; {plural(trials, 'trial')} of {trial_s:.3g} s"

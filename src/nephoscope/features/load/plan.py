@@ -14,7 +14,7 @@ from nephoscope.measure.plans.model import Plan
 from nephoscope.measure.targets.kinds.record import TargetRecord
 
 BENCHMARK = instruments.HTTP_LOAD
-MIN_TRIAL_S = 1.0
+MIN_TRIAL_S = 0.5
 _SPARE_S = 20.0  # to start, to connect and to answer
 
 
