@@ -1,6 +1,6 @@
-"""disk.io beside fio: 4 KiB random reads, direct, io_uring, depth 1 and 32.
+"""disk.io beside fio: 4 KiB random reads and writes, direct, io_uring, depth 1 and 32.
 
-Both read a new file of the same size in the same directory, filled in the same way (reserved, then
+Both use a new file of the same size in the same directory, filled in the same way (reserved, then
 written directly with incompressible data, then synced), warm up for a tenth of the duration and
 count for the duration. fio's submission settings are its defaults, and neither registers buffers or
 polls. Bound: 0.95 to 1.05 times fio's IOPS.
@@ -13,12 +13,14 @@ disk's interrupt changes depth 1 by several percent and would otherwise hide in 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import mmap
 import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 
 from _paired import (
     arguments,
@@ -39,13 +41,13 @@ RECORD_BYTES = 4096
 FILL_BYTES = 4 << 20
 
 
-def ours(directory: str, depth: int, args: argparse.Namespace) -> float:
-    """Operations a second of one trial of disk.io."""
+def ours(directory: str, operation: str, depth: int, args: argparse.Namespace) -> float:
+    """Operations a second of one trial of disk.io. operation: randread or randwrite."""
     params = {
         "directory": directory,
         "file_bytes": args.file_mib << 20,
         "record_bytes": RECORD_BYTES,
-        "operation": "randread",
+        "operation": operation,
         "queue_depth": depth,
         "direct": True,
         "engine": "io_uring",
@@ -70,7 +72,7 @@ def fill(path: str, size: int) -> None:
         os.close(file)
 
 
-def fio(directory: str, depth: int, args: argparse.Namespace) -> float:
+def fio(directory: str, operation: str, depth: int, args: argparse.Namespace) -> float:
     """Operations a second of one run of fio with the same settings."""
     path = os.path.join(directory, "fio")
     fill(path, args.file_mib << 20)
@@ -79,7 +81,7 @@ def fio(directory: str, depth: int, args: argparse.Namespace) -> float:
         "--name=compare",
         f"--filename={path}",
         f"--size={args.file_mib}M",
-        "--rw=randread",
+        f"--rw={operation}",
         "--norandommap=1",  # any record at any time, as ours
         f"--bs={RECORD_BYTES}",
         "--direct=1",
@@ -95,14 +97,15 @@ def fio(directory: str, depth: int, args: argparse.Namespace) -> float:
     if done.returncode != 0:
         raise RuntimeError(f"fio ended with {done.returncode}: {done.stderr.strip()}")
     jobs = json.loads(done.stdout)["jobs"]
-    if len(jobs) != 1 or jobs[0]["error"] != 0 or jobs[0]["read"]["total_ios"] == 0:
-        raise RuntimeError(f"fio read nothing: {done.stdout[:200]}")
-    return float(jobs[0]["read"]["iops"])
+    direction = operation.removeprefix("rand")
+    if len(jobs) != 1 or jobs[0]["error"] != 0 or jobs[0][direction]["total_ios"] == 0:
+        raise RuntimeError(f"fio did nothing: {done.stdout[:200]}")
+    return float(jobs[0][direction]["iops"])
 
 
 def main() -> int:
-    """Runs the comparison; 0 when both depths hold their bound."""
-    parser = arguments("disk.io beside fio: 4 KiB random reads, direct, io_uring")
+    """Runs the comparison; 0 when all hold their bound."""
+    parser = arguments("disk.io beside fio: 4 KiB random reads and writes, direct")
     parser.add_argument("--seconds", type=float, default=1.0, help="counted time of a trial")
     parser.add_argument("--file-mib", type=int, default=64, help="size of the file in MiB")
     parser.add_argument("--pinned", type=int, default=2, help="also pin both to the first N CPUs")
@@ -115,14 +118,15 @@ def main() -> int:
     placements: list[tuple[str, set[int]]] = [("", everywhere)]
     placements += [(f" cpu {cpu}", {cpu}) for cpu in sorted(everywhere)[: args.pinned]]
     with tempfile.TemporaryDirectory(dir=args.directory, prefix="nephoscope-") as directory:
-        for depth in (1, 32):
+        for operation, depth in itertools.product(("randread", "randwrite"), (1, 32)):
             for label, cpus in placements:
                 os.sched_setaffinity(0, cpus)  # inherited by both programs
+                asked = (directory, operation, depth, args)
                 row = compare(
-                    f"depth {depth}{label}",
+                    f"{operation} depth {depth}{label}",
                     "operations_per_s",
-                    lambda depth=depth: ours(directory, depth, args),  # type: ignore[misc]
-                    lambda depth=depth: fio(directory, depth, args),  # type: ignore[misc]
+                    partial(ours, *asked),
+                    partial(fio, *asked),
                     BOUND,
                     args.rounds,
                     args.seed + depth,

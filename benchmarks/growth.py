@@ -215,8 +215,33 @@ def make_events(folder: Path, events: int) -> None:
     (folder / "events.csv").write_text("\n".join(lines) + "\n")
 
 
+def make_plan(folder: Path, trials: int, hosts: int = 0) -> None:
+    """Writes a plan of `null`: so many trials on this machine, or five on each host of a lab."""
+    folder.mkdir(parents=True)
+    names = [f"h{number}" for number in range(hosts)]
+    targets = [{"name": name, "kind": "lab", "host": name} for name in names]
+    plan = {
+        "name": "growth",
+        "question": "What does a trial cost?",
+        **({"lab": "lab.yaml"} if hosts else {}),
+        "targets": targets or [{"name": "local", "kind": "local"}],
+        "benchmarks": [{"benchmark": "null"}],
+        "repeat": {"min": trials, "max": trials},
+        "warmup": 0,
+    }
+    (folder / "plan.yaml").write_text(json.dumps(plan))
+    (folder / "lab.yaml").write_text(json.dumps({"name": "growth", "hosts": dict.fromkeys(names)}))
+
+
+def make_lab_plan(folder: Path, hosts: int) -> None:
+    make_plan(folder, 5, hosts)
+
+
 STORE = ("--store", "{input}")
+RUN = ("run", "{input}/plan.yaml", "--fresh", "--json", "--store", "{scratch}/s")
 CASES = {
+    "run, trials": Case("trial", 250, make_plan, RUN),
+    "run, lab hosts": Case("host", 12, make_lab_plan, RUN),
     "show, trials": Case("trial", 4000, make_run, ("show", "latest", "--json", *STORE)),
     "show, targets": Case("target", 100, make_targets, ("show", "latest", "--json", *STORE)),
     "compare, trials": Case(

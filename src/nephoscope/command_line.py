@@ -17,6 +17,7 @@ import click
 from nephoscope.app import FEATURES
 from nephoscope.cli.kit import abandoned, habits
 from nephoscope.cli.kit.command import WithExamples
+from nephoscope.core import blas_threads
 from nephoscope.core.errors import NephoscopeError, UsageError
 from nephoscope.results.feature import Feature, Topic, command_name, features, load
 
@@ -171,6 +172,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     # Records form no cycles; looking for some takes a seventh of the time of an analysis.
     gc.set_threshold(50_000, 20, 20)
+    blas_threads.use_one()
     try:
         output.forget_failures()
         output.prepare_streams()

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nephoscope.core import blas_threads
 from nephoscope.core.errors import NephoscopeError
 from nephoscope.httpd.responses import Refusal, RenderedResponse
 
@@ -121,6 +123,7 @@ class _Worker:
                 *(sys.executable, "-m", "nephoscope.serve.worker", str(store)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                env={blas_threads.VARIABLE: "1", **os.environ},
                 # Ctrl-C on a terminal is for the server, which ends its workers itself.
                 start_new_session=True,
                 limit=_LINE_BYTES,
