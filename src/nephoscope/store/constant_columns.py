@@ -21,12 +21,13 @@ def read(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) ->
     rows = sum(group.num_rows for group in stated)
     constants = {}
     if rows > FEW_ROWS:
+        first = pa.array(np.zeros(rows, dtype=np.int32))  # of all texts
         places = {name: place for place, name in enumerate(file.schema_arrow.names)}
         for name in columns:
             values = {_only_value(group.column(places[name])) for group in stated}
             value = next(iter(values))
             if value is not None and len(values) == 1:
-                constants[name] = _repeated(value, rows)
+                constants[name] = _repeated(value, first)
     read = [name for name in columns if name not in constants]
     # Of no column Arrow would forget how many rows there are.
     table = file.read_row_groups(groups, columns=read or columns[:1], use_threads=False)
@@ -45,7 +46,8 @@ def _only_value(column: pq.ColumnChunkMetaData) -> str | int | None:
     return least if isinstance(least, str | int) and least == most else None
 
 
-def _repeated(value: str | int, rows: int) -> pa.Array:
+def _repeated(value: str | int, first: pa.Array) -> pa.Array:
+    """Returns a column of so many rows as `first` has zeros."""
     if isinstance(value, int):
-        return pa.array(np.full(rows, value, dtype=np.int64))
-    return pa.DictionaryArray.from_arrays(np.zeros(rows, dtype=np.int32), pa.array([value]))
+        return pa.array(np.full(len(first), value, dtype=np.int64))
+    return pa.DictionaryArray.from_arrays(first, pa.array([value]), safe=False)

@@ -72,25 +72,14 @@ class BatchSamples:
         self._is_wanted = np.array([*map(is_wanted, self._records)], dtype=bool)
         self._codes = [_coded(batch.table[name]) for name in COLUMNS]
         self._is_in_time = "at_ns" in columns
-        self._every = np.arange(self._table.num_rows)
 
     def grouped(self, metrics: set[tuple[str, str]]) -> GroupedSamples | None:
         """Returns the samples of these metrics; None without any."""
         rows = self._rows_of(metrics)
-        if not rows.size:
+        if not self._table.num_rows or (rows is not None and not rows.size):
             return None
-        trial = np.repeat(np.arange(self._sizes.size), self._sizes)
-        order: Integers | slice = rows if rows.size < trial.size else slice(None)
-        joined = self._joined(trial, order)
-        if np.any(joined[1:] < joined[:-1]):
-            # Small numbers are sorted by counting.
-            small = joined.astype(np.uint16) if joined.max() < 1 << 16 else joined
-            by_group = np.argsort(small, kind="stable")
-            joined, order = joined[by_group], rows[by_group]
-        begins = np.flatnonzero(joined[1:] != joined[:-1]) + 1
-        begins = np.concatenate([[0], begins, [joined.size]])
+        order, begins, records = self._in_groups(rows)
         firsts = begins[:-1] if isinstance(order, slice) else order[begins[:-1]]
-        records = [self._records[number] for number in trial[firsts].tolist()]
         keys = [
             (*texts, record.key.name, record.key.round)
             for *texts, record in zip(
@@ -106,14 +95,34 @@ class BatchSamples:
         in_time = np.lexsort((counts, values, at_ns, group))
         return GroupedSamples(keys, begins, values[in_time], counts[in_time], at_ns[in_time])
 
-    def _rows_of(self, metrics: set[tuple[str, str]]) -> Integers:
-        """Returns the rows of these metrics in the trials asked for."""
+    def _in_groups(
+        self, rows: Integers | None
+    ) -> tuple[Integers | slice, Integers, list[TrialRecord]]:
+        """Returns the order of rows by group, where each group begins, and the trial of each."""
+        order: Integers | slice = slice(None) if rows is None else rows
+        size = self._table.num_rows if rows is None else rows.size
+        if self._sizes.size == 1 and all(codes.of_rows is None for codes in self._codes):
+            return order, np.array([0, size]), self._records
+        trial = np.repeat(np.arange(self._sizes.size), self._sizes)
+        joined = self._joined(trial, order)
+        if np.any(joined[1:] < joined[:-1]):
+            # Small numbers are sorted by counting.
+            small = joined.astype(np.uint16) if joined.max() < 1 << 16 else joined
+            by_group = np.argsort(small, kind="stable")
+            joined, order = joined[by_group], by_group if rows is None else rows[by_group]
+        begins = np.flatnonzero(joined[1:] != joined[:-1]) + 1
+        begins = np.concatenate([[0], begins, [size]])
+        firsts = begins[:-1] if isinstance(order, slice) else order[begins[:-1]]
+        return order, begins, [self._records[number] for number in trial[firsts].tolist()]
+
+    def _rows_of(self, metrics: set[tuple[str, str]]) -> Integers | None:
+        """Returns the rows of these metrics in the trials asked for; None for all rows."""
         (benchmarks, benchmark), (names, metric) = self._codes[:2]
         wanted = np.array([[(name, of) in metrics for of in names] for name in benchmarks])
         if not self._is_wanted.any() or not wanted.any():
             return np.empty(0, dtype=np.int64)
         if self._is_wanted.all() and wanted.all():
-            return self._every
+            return None
         selected = np.repeat(self._is_wanted, self._sizes)
         selected &= wanted[0 if benchmark is None else benchmark, 0 if metric is None else metric]
         return np.flatnonzero(selected)
@@ -147,7 +156,7 @@ def sorted_within(values: Values, counts: Integers, begins: Integers) -> tuple[V
         return values[order], counts[order]
     # Without counts to move along, equal values may change places: all but zeros of two signs.
     is_alone = bool(np.all(counts == counts[0])) and not np.any(np.signbit(values))
-    values, counts = values.copy(), counts.copy()
+    values, counts = values.copy(), counts if is_alone else counts.copy()
     for start, end in pairwise(begins.tolist()):
         own = values[start:end]
         if is_alone:
