@@ -18,6 +18,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from tests import contradictions, hardware, profiles
 
+from nephoscope.core import blas_threads
+
+# As the command line does: threads of several tests at once would spin while they wait.
+blas_threads.use_one()
+
 pytest_plugins = [
     "tests.tools",
     "tests.undecided",
