@@ -1,4 +1,4 @@
-"""Elasticity of autoscalers."""
+"""Elasticity of autoscalers, and of services of which no autoscaler is seen."""
 
 from __future__ import annotations
 
@@ -18,4 +18,15 @@ ELASTIC = Feature(
     answer=".features.elastic.section:answer",
     commands=(".features.elastic.command:elastic",),
     topic=Topic.MEASURE,
+)
+GROWTH = Feature(
+    "growth",
+    needs=("balance", "load"),
+    record=".features.elastic.growth_records:ServiceGrowth",
+    analyse=".features.elastic.growth:analyse",
+    applies=lambda data: (
+        data.manifest.plan.get("name") == "growth" and "objective" in data.manifest.labels
+    ),
+    sections=(ReportSection("growth", ".features.elastic.growth_section:build", Region.ANSWER),),
+    answer=".features.elastic.growth_section:answer",
 )

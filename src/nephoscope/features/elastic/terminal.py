@@ -22,7 +22,7 @@ def text(result: RunResult) -> str:
         tables.append(segments)
     if elastic.comparisons:
         tables.append(section.comparisons_table(elastic))
-    parts += map(_table, tables)
+    parts += map(table_text, tables)
     rows = [
         *section.warnings(elastic),
         *wording.excluded_rows(result),
@@ -33,7 +33,8 @@ def text(result: RunResult) -> str:
     return "\n\n".join(parts)
 
 
-def _table(table: Table) -> str:
+def table_text(table: Table) -> str:
+    """Returns a table of the report as lines of text."""
     head = tuple(column.title.upper() for column in table.columns)
     right = tuple(at for at, column in enumerate(table.columns) if column.numeric)
     rows = [tuple(str(cell) for cell in row) for row in table.rows]

@@ -27,7 +27,8 @@ KINDS = frozenset(
 )
 _ENDS = frozenset({"removed", "died", "failed"})
 """Steps with which a machine is no longer paid."""
-_PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
+PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
+"""Metrics of an interval, by the share of an objective."""
 
 
 def autoscaler_of(trial: BalancedTrial) -> BackgroundSamples | None:
@@ -162,7 +163,7 @@ def _timeline(
     trial: BalancedTrial, objective: LatencyObjective, rates: Sequence[float], part_s: float
 ) -> Iterable[LoadInterval]:
     length_s, limit_s = float(trial.params["interval_ns"]) / 1e9, objective.limit_ns / 1e9
-    latency = _PERCENTILES[objective.share_ratio]
+    latency = PERCENTILES[objective.share_ratio]
     values: dict[int, dict[str, float]] = {}
     for samples in trial.samples:
         for sample in samples:

@@ -1,0 +1,130 @@
+"""The options of `elastic`: the load, and the lab with its autoscaler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from nephoscope.cli.kit import options
+from nephoscope.cli.kit.options import Count, duration, flag, option, repeated
+from nephoscope.features.load.options import RATE
+
+PROFILES = ("step", "ramp", "sine", "day", "flash")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Options of the load and its objective."""
+
+    profile: str = option(
+        "--profile", click.Choice(PROFILES), "Course of the rate over a trial.", default="step"
+    )
+    low: float = option("--low", RATE, "Lowest rate of the profile.", default="20")
+    high: float = option("--high", RATE, "Highest rate of the profile.", default="100")
+    trace: Path | None = option(
+        "--trace",
+        options.PATH,
+        "CSV file with the columns time_s and rate_per_s, instead of a profile.",
+    )
+    duration_s: float | None = option(
+        "-d --duration",
+        duration("5 s", "24 h"),
+        "Time of one trial [default: 1min; of a trace, its own].",
+    )
+    poisson: bool = flag("--poisson", "Poisson arrivals instead of evenly spaced requests.")
+    connections: int = option(
+        "-c --connections", Count(1, 100_000), "Number of connections.", default=200
+    )
+    objective: str = option(
+        "--objective",
+        "'pN < TIME'",
+        "Objective of response time (p50 or p99).",
+        default="p99 < 200ms",
+    )
+    capacity: float | None = option(
+        "--capacity",
+        RATE,
+        "Requests per second of one instance within the objective [default: measured in the lab].",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LabOptions:
+    """Options of the lab, its autoscaler and its service."""
+
+    rules: tuple[str, ...] = repeated(
+        "--rule",
+        "RULE",
+        "Rule of the lab's autoscaler, as of `simulate elastic`, e.g. rate=40, cpu=0.6, "
+        "response-time=50ms,cooldown_in=30s, queue=1..4, predictive=40, 'schedule=0s:1;60s:3' or "
+        "control:target=50ms [default: rate=40].",
+    )
+    minimum: int = option("--min", Count(1, 32), "Minimum number of instances.", default=1)
+    maximum: int = option("--max", Count(1, 32), "Maximum number of instances.", default=5)
+    step: int = option("--step", Count(1, 32), "Instances of a step.", default=1)
+    metric_interval_ns: float = option(
+        "--metric-interval",
+        duration("50 ms", "1 h", unit="ns"),
+        "Interval over which a value of the metric is averaged.",
+        default="1s",
+    )
+    metric_lag_ns: float = option(
+        "--metric-lag",
+        duration("0 s", "1 h", unit="ns"),
+        "Age of a value of the metric when the rule sees it.",
+        default="0s",
+    )
+    decision_interval_ns: float = option(
+        "--decision-interval",
+        duration("50 ms", "1 h", unit="ns"),
+        "Time between decisions.",
+        default="5s",
+    )
+    boot_ns: float = option(
+        "--boot",
+        duration("0 s", "1 h", unit="ns"),
+        "Mean time from the creation of an instance to the start of its service.",
+        default="2s",
+    )
+    warm_up_ns: float = option(
+        "--warm-up",
+        duration("0 s", "1 h", unit="ns"),
+        "Mean time from there until it is ready.",
+        default="1s",
+    )
+    delay_cv: float = option(
+        "--delay-cv",
+        options.ratio(0, 10),
+        "Coefficient of variation of boot and warm-up times.",
+        default="0",
+    )
+    cooldown_out_s: float = option(
+        "--cooldown-out", duration("0 s", "1 h"), "Time between scale-outs.", default="0s"
+    )
+    cooldown_in_s: float = option(
+        "--cooldown-in",
+        duration("0 s", "1 h"),
+        "Time from any change to a scale-in.",
+        default="0s",
+    )
+    history_s: float = option(
+        "--history",
+        duration("1 s", "1 h"),
+        "Time whose rates a predictive rule continues.",
+        default="10s",
+    )
+    service_time_ns: float = option(
+        "--service-time",
+        duration("10 us", "10 s", unit="ns"),
+        "Time that one request takes an instance, which serves one at a time.",
+        default="20ms",
+    )
+    exponential: bool = flag("--exponential", "Exponential service times instead of equal ones.")
+    service_cpus: float = option(
+        "--service-cpus",
+        options.FiniteRange(0, 64),
+        "CPUs of an instance, whose requests then use CPU time; 0: they only wait.",
+        default=0.0,
+    )
