@@ -20,12 +20,12 @@ COMMANDS = re.findall(r"^[$#] nephoscope (elastic .*)$", TEXT.replace("\\\n", " 
 def test_every_command_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
-    assert len(COMMANDS) == 9
+    assert len(COMMANDS) == 11
     for command in COMMANDS:
         words = shlex.split(command)
         done = run_inside([*words, *(["--dry-run"] if "--dry-run" not in words else [])])
         assert done.code == 0, (command, done.err)
-        assert "Plan elastic: preview" in done.out
+        assert re.search(r"Plan (elastic|growth): preview", done.out)
 
 
 def test_the_tables_are_those_of_the_program() -> None:

@@ -38,11 +38,16 @@ def analyse(data: RunData) -> ServiceGrowth | None:
     """Returns the growth of the service of a run; None where no ramp counts."""
     objective = LatencyObjective.of(str(data.manifest.labels[OBJECTIVE]))
     trials = [trial for trial in balanced_trials(data) if trial.params.get("step_rates_per_s")]
-    if not trials:
-        return None
+    return growth_of(trials, objective, data.confidence) if trials else None
+
+
+def growth_of(
+    trials: Sequence[BalancedTrial], objective: LatencyObjective, confidence: float
+) -> ServiceGrowth:
+    """Returns the growth that ramps show; one at least."""
     first_s = min(_began_s(trial) for trial in trials)
     ramps = sorted(
-        (_ramp(trial, objective, first_s, data.confidence) for trial in trials),
+        (_ramp(trial, objective, first_s, confidence) for trial in trials),
         key=lambda ramp: ramp.began_s,
     )
     generators = max(ramp.generators for ramp in ramps)
@@ -59,7 +64,7 @@ def analyse(data: RunData) -> ServiceGrowth | None:
             f"{plural(len(judged), 'ramp')} cannot show a move: {level_shifts.FEWEST} are needed. "
             "Use more --rounds."
         )
-    levels = _levels(judged, step_ratio, data.confidence) if judged else []
+    levels = _levels(judged, step_ratio, confidence) if judged else []
     until = len(judged) - levels[-1].ramps if len(levels) > 1 else len(judged)
     return ServiceGrowth(
         client=trials[0].records[0].key.target,
@@ -71,7 +76,7 @@ def analyse(data: RunData) -> ServiceGrowth | None:
         step_ratio=step_ratio,
         due=sum(ramp.due for ramp in judged[:until]),
         failed=sum(ramp.failed for ramp in judged[:until]),
-        generators_compared=_compared(ramps, generators, data.confidence),
+        generators_compared=_compared(ramps, generators, confidence),
         problems=() if judged else (limits[0],),
         notes=tuple(notes),
     )
@@ -87,7 +92,11 @@ def _ramp(
 ) -> Ramp:
     steps = tuple(_steps(trial, objective))
     limit = _generator_limit(trial, steps, objective)
-    outcomes = [TrialOutcome(step.rate_per_s, step.is_met, None, bool(limit)) for step in steps]
+    shown = _shown_rates(steps, objective.share_ratio)
+    outcomes = [
+        TrialOutcome(rate, step.is_met, None, bool(limit))
+        for rate, step in zip(shown, steps, strict=True)
+    ]
     rates = [step.rate_per_s for step in steps]
     knee = estimate(outcomes, RateRange(rates[0], rates[-1]), confidence)
     errors = trial.errors()
@@ -105,6 +114,23 @@ def _ramp(
         failed=sum(count for kind, count in errors.items() if kind != "unasked_bytes"),
         limit=limit,
     )
+
+
+def _shown_rates(steps: Sequence[RampStep], share_ratio: float) -> list[float]:
+    """Returns the rates for which the steps are evidence: what they offered, less what queued up.
+
+    A step that met the objective may lie above the knee by what queued within it, and one that
+    missed it, by a step at most, above what was served.
+    """
+    rates, before = [], steps[0]
+    for step in steps:
+        grown_s = step.latency_s or 0.0
+        if not step.is_met:
+            grown_s = max(0.0, grown_s - (before.latency_s or 0.0)) if not step.errors else 0.0
+        rate = step.rate_per_s / (1 + grown_s / (share_ratio * step.length_s))
+        rates.append(rate if step.is_met else max(rate, min(before.rate_per_s, step.rate_per_s)))
+        before = step
+    return rates
 
 
 def _steps(trial: BalancedTrial, objective: LatencyObjective) -> Iterator[RampStep]:
