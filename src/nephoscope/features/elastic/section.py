@@ -10,6 +10,7 @@ from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.elastic.records import (
+    AutoscalerComparison,
     AutoscalerSummary,
     Elasticity,
     ElasticTrial,
@@ -67,12 +68,14 @@ def build(result: RunResult) -> Section | None:
 
 
 def answer(result: RunResult) -> list[str]:
-    """Returns a sentence for each autoscaler: its reaction, its violations and its cost."""
+    """Returns the verdicts between autoscalers, then a sentence for each: violations, cost and
+    reaction."""
     elastic = result.part(Elasticity)
     if elastic is None:
         return []
     return [
-        *(_sentence(each) for each in elastic.autoscalers),
+        *(_comparison_sentence(each, elastic.objective) for each in elastic.comparisons),
+        *(_sentence(each, elastic.objective) for each in elastic.autoscalers),
         *(
             f"{wording.clean(name)} is not judged: none of its trials is valid."
             for name in elastic.unmeasured
@@ -80,7 +83,26 @@ def answer(result: RunResult) -> list[str]:
     ]
 
 
-def _sentence(summary: AutoscalerSummary) -> str:
+def _comparison_sentence(compared: AutoscalerComparison, objective: str) -> str:
+    """Returns which of two autoscalers keeps the objective better."""
+    name, reference = wording.clean(compared.autoscaler), wording.clean(compared.reference)
+    violations = compared.violations
+    word = violations.verdict.word
+    ratio = (
+        "" if violations.ratio is None else wording.estimate_text(wording.plain(violations.ratio))
+    )
+    share = f"{ratio} times as many requests miss {wording.clean(objective)}" if ratio else ""
+    if word in ("better", "worse"):
+        return f"{name} follows the load {word} than {reference}{f': {share}' if share else ''}."
+    if word == "equivalent":
+        return f"{name} follows the load as well as {reference}{f': {share}' if share else ''}."
+    return (
+        f"The rounds do not tell whether {name} or {reference} follows the load better"
+        f"{f': {share}' if share else ''}."
+    )
+
+
+def _sentence(summary: AutoscalerSummary, objective: str) -> str:
     name = wording.clean(summary.autoscaler)
     if summary.problems:
         return f"{name} is not judged: {wording.clean(summary.problems[0])}"
@@ -89,7 +111,7 @@ def _sentence(summary: AutoscalerSummary) -> str:
         parts.append(f"out after {wording.estimate_text(summary.out_segments['total'])}")
     if "total" in summary.in_segments:
         parts.append(f"in after {wording.estimate_text(summary.in_segments['total'])}")
-    scales = f"scales {' and '.join(parts)}; " if parts else ""
+    scales = f" It scales {' and '.join(parts)}." if parts else ""
     swings = (
         f" It oscillates in {summary.oscillating_rounds} of {summary.rounds} rounds."
         if summary.oscillating_rounds
@@ -98,8 +120,9 @@ def _sentence(summary: AutoscalerSummary) -> str:
     cost = wording.estimate_text(wording.plain(summary.cost))
     bound = f" ({summary.cost_bound:.3g} at its cap throughout)" if summary.cost_bound else ""
     return (
-        f"{name} {scales}{wording.estimate_text(summary.violated_requests)} of the requests miss "
-        f"the objective, at {cost} times the cost of a clairvoyant autoscaler{bound}.{swings}"
+        f"With {name}, {wording.estimate_text(summary.violated_requests)} of the requests miss "
+        f"{wording.clean(objective)}, at {cost} times the cost of a clairvoyant autoscaler{bound}."
+        f"{scales}{swings}"
     )
 
 
