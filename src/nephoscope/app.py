@@ -57,10 +57,11 @@ FEATURES: tuple[Feature, ...] = (
     EXPERIMENT,
     CLIENT_SERVER,
     LIMITS,
-    GENERATOR,
-    BALANCE,
+    # Before the generator, whose figures under a load that varies are no answer.
     ELASTIC,
     GROWTH,
+    GENERATOR,
+    BALANCE,
     ISOLATION,
     PARALLEL,
     CLUSTERS,

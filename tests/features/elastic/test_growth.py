@@ -42,7 +42,7 @@ def test_planted_knees_and_their_moment_are_recovered(grows_s: float) -> None:
     assert last.since_s.high - last.since_s.low <= 2 * PERIOD_S
     (sentence,) = sentences_of(growth)
     assert sentence.startswith("The service kept p99 < 50.0 ms up to ")
-    assert sentence.endswith("% of the requests failed while it grew.")
+    assert sentence.endswith("% of the requests at rates up to there failed while it grew.")
     assert len(levels_table(growth).rows) == 2
     assert len(ramps_table(growth).rows) == ROUNDS
 
@@ -50,9 +50,13 @@ def test_planted_knees_and_their_moment_are_recovered(grows_s: float) -> None:
 def test_what_fails_while_it_grows_is_counted() -> None:
     grows_s = 5.0 * PERIOD_S
     growth = shown(Planted(210, 430, grows_s))
-    before = growth.ramps[:5]
-    assert growth.failed == sum(each.failed for each in before) > 0
-    assert growth.due == sum(each.due for each in before)
+    knee = growth.levels[-1].knee.value
+    before = [step for each in growth.ramps[:5] for step in each.steps if step.rate_per_s <= knee]
+    assert growth.failed == sum(step.errors for step in before) > 0
+    assert growth.due == pytest.approx(
+        sum(step.rate_per_s * step.length_s for step in before), abs=1
+    )
+    assert growth.failed < sum(each.failed for each in growth.ramps[:5])
 
 
 def test_a_service_that_stays_as_it_is_did_not_grow() -> None:

@@ -227,7 +227,12 @@ def test_an_experiment_that_judges_nothing_states_no_elasticity() -> None:
     page = section.build(Result(_elasticity()))  # type: ignore[arg-type]
     assert page is not None
     (chart,) = (block for block in page.blocks if isinstance(block, Chart))
-    assert [trace["name"] for trace in chart.figure["data"]] == ["demand", "supply", "latency"]
+    assert [trace["name"] for trace in chart.figure["data"]] == [
+        "demand",
+        "supply",
+        "latency",
+        "limit",
+    ]
     silent = elastic_trial(made.trial(own := made.scaler(made.reacting()), silent_from_s=20), own)
     assert silent is not None
     drawn = section._chart(silent, _elasticity()).figure

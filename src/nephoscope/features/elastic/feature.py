@@ -16,6 +16,7 @@ ELASTIC = Feature(
     findings=(".features.elastic.findings:RULES",),
     sections=(ReportSection("elasticity", ".features.elastic.section:build", Region.ANSWER),),
     answer=".features.elastic.section:answer",
+    headline=".features.elastic.section:headline",
     commands=(".features.elastic.command:elastic",),
     topic=Topic.MEASURE,
 )
@@ -29,4 +30,5 @@ GROWTH = Feature(
     ),
     sections=(ReportSection("growth", ".features.elastic.growth_section:build", Region.ANSWER),),
     answer=".features.elastic.growth_section:answer",
+    headline=".features.elastic.growth_section:headline",
 )

@@ -66,6 +66,12 @@ def growth_of(
         )
     levels = _levels(judged, step_ratio, confidence) if judged else []
     until = len(judged) - levels[-1].ramps if len(levels) > 1 else len(judged)
+    served = [
+        step
+        for ramp in judged[:until]
+        for step in ramp.steps
+        if step.rate_per_s <= levels[-1].knee.value
+    ]
     return ServiceGrowth(
         client=trials[0].records[0].key.target,
         url=str(trials[0].params["url"]),
@@ -74,8 +80,8 @@ def growth_of(
         levels=tuple(levels),
         ramps=tuple(ramps),
         step_ratio=step_ratio,
-        due=sum(ramp.due for ramp in judged[:until]),
-        failed=sum(ramp.failed for ramp in judged[:until]),
+        due=round(sum(step.rate_per_s * step.length_s for step in served)),
+        failed=round(sum(step.errors for step in served)),
         generators_compared=_compared(ramps, generators, confidence),
         problems=() if judged else (limits[0],),
         notes=tuple(notes),

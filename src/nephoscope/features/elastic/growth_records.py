@@ -66,10 +66,10 @@ class ServiceGrowth:
 
     client: target that states what concerns the whole run. generators: of the ramps that are
     judged. levels: in order of time; none where nothing can be judged. step_ratio: of two adjacent
-    rates of a ramp, less one. due, failed: requests of the judged ramps until the last level began;
-    of all of them where the knee did not move. generators_compared: the knee with all generators
-    over that with one, paired by round; None without both. problems: what forbids a judgement.
-    notes: what the figures have to be read with.
+    rates of a ramp, less one. due, failed: requests of the judged ramps until the last level began,
+    at rates up to its knee; of all of these ramps where the knee did not move. generators_compared:
+    the knee with all generators over that with one, paired by round; None without both. problems:
+    what forbids a judgement. notes: what the figures have to be read with.
     """
 
     client: str

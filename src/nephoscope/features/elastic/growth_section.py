@@ -10,7 +10,7 @@ from nephoscope.core.model import Estimate, RunResult
 from nephoscope.core.naming import plural
 from nephoscope.features.elastic.growth_records import GrowthLevel, Ramp, ServiceGrowth
 from nephoscope.report import figures, wording
-from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, Tile, items
 from nephoscope.report.columns import count, number, table, text
 
 
@@ -32,6 +32,24 @@ def answer(result: RunResult) -> list[str]:
     """Returns the verdict on the growth, and on the generator."""
     growth = result.part(ServiceGrowth)
     return [] if growth is None else sentences_of(growth)
+
+
+def headline(result: RunResult) -> list[Tile]:
+    """Returns the greatest rate at the start and at the end."""
+    growth = result.part(ServiceGrowth)
+    levels = () if growth is None else growth.levels
+    named = [("at the start", levels[0]), ("at the end", levels[-1])] if levels else []
+    return [
+        Tile(
+            "Greatest rate within the objective",
+            f"{word}{f', {_bounds(level)}' if _bounds(level) else ''}",
+            f"{level.knee.value:,.0f} /s",
+            f"[{level.knee.low:,.0f}, {level.knee.high:,.0f}]",
+            str(level.knee.n),
+            "",
+        )
+        for word, level in (named if len(levels) > 1 else named[:1])
+    ]
 
 
 def sentences_of(growth: ServiceGrowth) -> list[str]:
@@ -61,13 +79,13 @@ def _verdict(growth: ServiceGrowth) -> str:
             still = "its limit lies below the ramp; use a lower --low"
         return (
             f"{kept} throughout {spent} ({plural(first.ramps, 'ramp')}): {still}. {share} of the "
-            "requests failed."
+            "requests at rates up to there failed."
         )
     verb = "grew" if last.knee.value > first.knee.value else "shrank"
     assert last.since_s is not None
     return (
         f"{kept} at the start, and {_up_to(last)} from {_moment(last.since_s)} on; {share} of the "
-        f"requests failed while it {verb}."
+        f"requests at rates up to there failed while it {verb}."
     )
 
 

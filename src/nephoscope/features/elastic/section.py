@@ -16,8 +16,18 @@ from nephoscope.features.elastic.records import (
     ElasticTrial,
     LoadInterval,
 )
+from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Heading,
+    Section,
+    Sentence,
+    Table,
+    Tile,
+    items,
+)
 from nephoscope.report.columns import count, interval, number, ratio, table, text
 
 MAX_CHARTS = 6
@@ -126,6 +136,25 @@ def _sentence(summary: AutoscalerSummary, objective: str) -> str:
     )
 
 
+def headline(result: RunResult) -> list[Tile]:
+    """Returns violations, cost and reaction of each autoscaler that is judged."""
+    elastic = result.part(Elasticity)
+    tiles = []
+    for summary in elastic.autoscalers if elastic is not None else ():
+        if summary.problems:
+            continue
+        figures_of = [
+            ("Requests beyond the objective", summary.violated_requests),
+            ("Cost over the minimum", wording.plain(summary.cost)),
+        ]
+        if "total" in summary.out_segments:
+            figures_of.append(("Time to scale out", summary.out_segments["total"]))
+        for label, estimate in figures_of:
+            value, ends, n = wording.estimate_cells(estimate)
+            tiles.append(Tile(label, wording.clean(summary.autoscaler), value, ends, n, ""))
+    return tiles
+
+
 def warnings(elastic: Elasticity) -> list[str]:
     """Returns what forbids a judgement, and what the figures have to be read with."""
     return [
@@ -161,7 +190,7 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
     whole = range(0, most + 1, math.ceil(max(1, most) / _TICKS))
     figure["layout"]["yaxis"] |= {"tickvals": [*whole], "ticktext": [*map(str, whole)]}
     if any(point.latency_s is not None for point in trial.timeline):
-        _draw_latency(figure, trial.timeline)
+        _draw_latency(figure, trial.timeline, LatencyObjective.of(elastic.objective).limit_ns)
     data = table(
         trial.timeline,
         text("time", lambda point: f"{point.at_s:.1f} s"),
@@ -176,14 +205,16 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
     caption = (
         f"Demand: instances of {units.format_value(elastic.capacity_per_s, 'per_s')} each that the "
         f"load needs within {wording.clean(elastic.objective)}. Latency: its percentile in each "
-        "interval."
+        "interval, and its limit."
     )
     title = f"{name}: supply, demand and latency, round {trial.round}"
     return Chart(f"elastic-{wording.slug(name)}", title, figure, data, caption, brief=None)
 
 
-def _draw_latency(figure: dict[str, Any], timeline: Sequence[LoadInterval]) -> None:
-    """Draws a line with gaps where nothing was answered."""
+def _draw_latency(
+    figure: dict[str, Any], timeline: Sequence[LoadInterval], limit_ns: float
+) -> None:
+    """Draws a line with gaps where nothing was answered, and the limit of the objective."""
     colour, _, _ = palette.style(2)
     times_ns = [None if p.latency_s is None else p.latency_s * 1e9 for p in timeline]
     hover = [
@@ -200,8 +231,18 @@ def _draw_latency(figure: dict[str, Any], timeline: Sequence[LoadInterval]) -> N
         line={"color": colour, "width": 1},
         yaxis="y2",
     )
-    figure["data"].append(drawn)
-    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), [ns for ns in times_ns if ns])
+    limit = figures.trace(
+        "limit",
+        [timeline[0].at_s * 1e9, timeline[-1].at_s * 1e9],
+        [limit_ns, limit_ns],
+        [f"limit of the objective: {units.format_value(limit_ns, 'ns')}"] * 2,
+        mode="lines",
+        line={"color": colour, "width": 1, "dash": "dot"},
+        yaxis="y2",
+    )
+    figure["data"] += [drawn, limit]
+    every_ns = [limit_ns, *(ns for ns in times_ns if ns)]
+    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), every_ns)
     figure["layout"]["yaxis2"] = axis | {"overlaying": "y", "side": "right", "showgrid": False}
 
 
