@@ -23,7 +23,6 @@ def build(result: RunResult) -> Section | None:
     blocks += [_chart(growth)]
     if growth.levels:
         blocks += [Heading("Levels"), levels_table(growth)]
-    blocks += [Heading("Ramps"), ramps_table(growth)]
     blocks += items(warnings(growth))
     return Section("growth", "Growth of the service", tuple(blocks))
 
