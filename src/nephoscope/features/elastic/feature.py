@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 ELASTIC = Feature(
     "elasticity",
-    needs=("balance", "load"),
+    needs=("balance", "load", "sla"),
     record=".features.elastic.records:Elasticity",
     analyse=".features.elastic.result:analyse",
     applies=lambda data: bool(

@@ -176,8 +176,8 @@ def _generator_limit(
     """Returns that the generator and not the service missed the objective; else empty."""
     if all(step.is_met for step in steps):
         return ""
-    if late := late_sender(trial, objective):
-        return late
+    if sentence := late_sender(trial, objective):
+        return sentence
     faults = sum(count for kind, count in trial.errors().items() if kind not in _NO_SERVER_FAULT)
     late, unanswered, slow = (
         _beyond(trial, metric, objective.limit_ns)

@@ -1,15 +1,18 @@
-"""The options of `elastic`: the load, and the lab with its autoscaler."""
+"""The options of `elastic`: the load, the lab with its autoscaler, and a service of others."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from nephoscope.cli.kit import options
+from nephoscope.cli.kit.named import TARGET
 from nephoscope.cli.kit.options import Count, duration, flag, option, repeated
-from nephoscope.features.load.options import RATE
+from nephoscope.features.load.options import GENERATORS, RATE
+from nephoscope.features.sla.options import CONTRACT_NAME
 
 PROFILES = ("step", "ramp", "sine", "day", "flash")
 
@@ -128,3 +131,73 @@ class LabOptions:
         "CPUs of an instance, whose requests then use CPU time; 0: they only wait.",
         default=0.0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticArguments:
+    """Arguments of the command."""
+
+    load: LoadOptions = options.group(LoadOptions)
+    lab: LabOptions = options.group(LabOptions)
+    url: str = option(
+        "--url",
+        "URL",
+        "Service that another autoscaler scales, instead of a lab; alone, its growth is measured.",
+        default="",
+    )
+    observe: str = option(
+        "--observe",
+        "COMMAND",
+        "Shell command that prints the number of instances of --url.",
+        default="",
+        is_local=True,
+    )
+    autoscaler: str = option(
+        "--autoscaler",
+        "NAME",
+        "Autoscaler of --url, followed by its API: hpa:NAMESPACE/NAME[@CONTEXT], ec2:GROUP@REGION.",
+        default="",
+    )
+    observe_interval_ns: float = option(
+        "--observe-interval",
+        duration("50 ms", "1 h", unit="ns"),
+        "Time between calls of that command, or between values of the autoscaler's metric.",
+        default="1s",
+    )
+    target: str = option("--target", TARGET, "Host of the generator of --url.", default="local")
+    generators: str = GENERATORS
+    authorised_hosts: tuple[str, ...] = options.AUTHORISED_HOSTS
+    billing_ns: float = option(
+        "--billing",
+        duration("1 ms", "24 h", unit="ns"),
+        "Unit of time in which an instance is paid.",
+        default="1s",
+    )
+    attack: float | None = option(
+        "--attack",
+        RATE,
+        "Requests per second that nobody needs, in the second half: what they cost.",
+    )
+    contract: str = option(
+        "--contract",
+        CONTRACT_NAME,
+        "Built-in contract or file, whose credit for the violations is stated.",
+        default="",
+    )
+    bill: str | None = option("--bill", "AMOUNT", "Bill of a period, with --contract.")
+    rounds: int | None = option(
+        "--rounds",
+        Count(1, 1000),
+        "Trials of each rule, or ramps of --url alone [default: 3, or 20 ramps].",
+    )
+    budget: float | None = option(
+        "--budget",
+        duration("20 s", "24 h"),
+        "Time for measuring the capacity of one instance, without --capacity [default: 3min].",
+    )
+    seed: int | None = options.SEED
+    labels: Mapping[str, str] = options.LABELS
+    store: Path | None = options.STORE
+    as_json: bool = options.JSON
+    fresh: bool = options.FRESH
+    dry_run: bool = options.DRY_RUN
