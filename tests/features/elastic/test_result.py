@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ from nephoscope.features.elastic import section
 from nephoscope.features.elastic.findings import RULES
 from nephoscope.features.elastic.records import Elasticity, ElasticTrial
 from nephoscope.features.elastic.result import _comparisons, _judged, _summary
-from nephoscope.features.elastic.trials import elastic_trial
+from nephoscope.features.elastic.trials import autoscaler_of, elastic_trial
 from nephoscope.features.elastic.validity import disturbances_of, notes_of, problems_of
 from nephoscope.features.experiments import answer as effects
 from nephoscope.report.blocks import Chart
@@ -318,3 +319,14 @@ def test_other_figures_of_the_generator_are_no_verdict_on_an_autoscaler() -> Non
             return SimpleNamespace(designs=[SimpleNamespace(levels=levels)])
 
     assert effects.answer(Result()) == []  # type: ignore[arg-type]
+
+
+def test_parameters_that_a_plan_leaves_out_have_their_defaults() -> None:
+    own = made.scaler(made.reacting())
+    terse = replace(own, params={"objective": "p99 < 200ms", "capacity_per_s": 50.0})
+    scaler = autoscaler_of(made.trial(terse))
+    assert scaler is not None
+    seen = elastic_trial(made.trial(terse), scaler)
+    assert seen is not None
+    # By the second: 30 s of one machine, and 11.5 s of the other.
+    assert seen.billed_s == 42

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from nephoscope import catalog
 from nephoscope.catalog import instruments
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
 from nephoscope.features.elastic.plan import attack_of
@@ -32,8 +34,13 @@ PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
 
 
 def autoscaler_of(trial: BalancedTrial) -> BackgroundSamples | None:
-    """Returns the autoscaler of a trial; None without one."""
-    return next((each for each in trial.counters.values() if each.benchmark in KINDS), None)
+    """Returns the autoscaler of a trial, with the defaults of its parameters; None without one."""
+    own = next((each for each in trial.counters.values() if each.benchmark in KINDS), None)
+    if own is None:
+        return None
+    spec = catalog.load().benchmark(own.benchmark)
+    defaults = {param.id: param.default for param in spec.params}
+    return replace(own, params={**defaults, **own.params})
 
 
 def demand_of(rates_per_s: Sequence[float], part_s: float, capacity_per_s: float) -> StepFunction:
