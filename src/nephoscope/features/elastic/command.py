@@ -10,7 +10,7 @@ from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.features.elastic.option_checks import check
 from nephoscope.features.elastic.options import ElasticArguments, LoadOptions
-from nephoscope.features.load.options import generator_hosts, with_ascii_host
+from nephoscope.features.load.options import generator_hosts, http_url
 
 if TYPE_CHECKING:
     from nephoscope.features.elastic.growth_plan import GrowthRequest
@@ -53,17 +53,17 @@ def elastic(args: ElasticArguments) -> int:
     request = _request(args)
     plan_elastic(request)  # what it refuses is refused before anything is measured
     credits = _credits(args)
-    store = Store(args.store)
-    if args.load.capacity is None and not args.dry_run:
+    store = Store(args.run.store)
+    if args.load.capacity is None and not args.run.dry_run:
         request = _with_capacity(request, store, args.budget or _BUDGET_S)
     return measuring.run_or_preview(
         plan_elastic(request),
         store,
         lab_for="" if args.url else "nephoscope elastic",
         text_of=lambda result: terminal.text(result, credits),
-        as_json=args.as_json,
-        fresh=args.fresh,
-        dry_run=args.dry_run,
+        as_json=args.run.as_json,
+        fresh=args.run.fresh,
+        dry_run=args.run.dry_run,
     )
 
 
@@ -123,7 +123,7 @@ def _request(args: ElasticArguments) -> ElasticRequest:
         billing_ns=round(args.billing_ns),
         attack_per_s=round(args.attack or 0),
         rounds=args.rounds or _ROUNDS,
-        seed=args.seed,
+        seed=args.run.seed,
     )
 
 
@@ -134,13 +134,13 @@ def _growth(args: ElasticArguments) -> int:
     from nephoscope.store import Store
 
     request = _growth_request(args)
-    plan, store = plan_growth(request), Store(args.store)
-    if args.dry_run:
+    plan, store = plan_growth(request), Store(args.run.store)
+    if args.run.dry_run:
         from nephoscope.cli.kit import dry_run as preview
 
-        return preview.of_plan(plan, store, as_json=args.as_json)
-    run = measuring.executed(plan, store, fresh=args.fresh, labels=labels_of(request))
-    return measuring.present(run, as_json=args.as_json, text_of=growth_terminal.text)
+        return preview.of_plan(plan, store, as_json=args.run.as_json)
+    run = measuring.executed(plan, store, fresh=args.run.fresh, labels=labels_of(request))
+    return measuring.present(run, as_json=args.run.as_json, text_of=growth_terminal.text)
 
 
 def _growth_request(args: ElasticArguments) -> GrowthRequest:
@@ -160,7 +160,7 @@ def _growth_request(args: ElasticArguments) -> GrowthRequest:
         connections=load.connections,
         poisson=load.poisson,
         authorised_hosts=args.authorised_hosts,
-        seed=args.seed,
+        seed=args.run.seed,
     )
 
 
@@ -179,8 +179,7 @@ def _credits(args: ElasticArguments) -> Credits | None:
 
 
 def _url(args: ElasticArguments) -> str:
-    url = args.url if "://" in args.url or not args.url else f"http://{args.url}"
-    return with_ascii_host(url) if url else ""
+    return http_url(args.url) if args.url else ""
 
 
 def _with_capacity(request: ElasticRequest, store: Store, budget_s: float) -> ElasticRequest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +9,19 @@ import click
 
 from nephoscope.cli.kit import options
 from nephoscope.cli.kit.named import TARGET
-from nephoscope.cli.kit.options import Count, duration, flag, option, repeated
+from nephoscope.cli.kit.options import (
+    Count,
+    PlannedRunOptions,
+    duration,
+    flag,
+    option,
+    repeated,
+)
 from nephoscope.features.load.options import GENERATORS, RATE
 from nephoscope.features.sla.options import CONTRACT_NAME
 
+_INTERVAL_NS = duration("50 ms", "1 h", unit="ns")
+_DELAY_NS, _COOLDOWN_S = duration("0 s", "1 h", unit="ns"), duration("0 s", "1 h")
 PROFILES = ("step", "ramp", "sine", "day", "flash")
 
 
@@ -69,31 +77,31 @@ class LabOptions:
     step: int = option("--step", Count(1, 32), "Instances of a step.", default=1)
     metric_interval_ns: float = option(
         "--metric-interval",
-        duration("50 ms", "1 h", unit="ns"),
+        _INTERVAL_NS,
         "Interval over which a value of the metric is averaged.",
         default="1s",
     )
     metric_lag_ns: float = option(
         "--metric-lag",
-        duration("0 s", "1 h", unit="ns"),
+        _DELAY_NS,
         "Age of a value of the metric when the rule sees it.",
         default="0s",
     )
     decision_interval_ns: float = option(
         "--decision-interval",
-        duration("50 ms", "1 h", unit="ns"),
+        _INTERVAL_NS,
         "Time between decisions.",
         default="5s",
     )
     boot_ns: float = option(
         "--boot",
-        duration("0 s", "1 h", unit="ns"),
+        _DELAY_NS,
         "Mean time from the creation of an instance to the start of its service.",
         default="2s",
     )
     warm_up_ns: float = option(
         "--warm-up",
-        duration("0 s", "1 h", unit="ns"),
+        _DELAY_NS,
         "Mean time from there until it is ready.",
         default="1s",
     )
@@ -104,11 +112,11 @@ class LabOptions:
         default="0",
     )
     cooldown_out_s: float = option(
-        "--cooldown-out", duration("0 s", "1 h"), "Time between scale-outs.", default="0s"
+        "--cooldown-out", _COOLDOWN_S, "Time between scale-outs.", default="0s"
     )
     cooldown_in_s: float = option(
         "--cooldown-in",
-        duration("0 s", "1 h"),
+        _COOLDOWN_S,
         "Time from any change to a scale-in.",
         default="0s",
     )
@@ -160,7 +168,7 @@ class ElasticArguments:
     )
     observe_interval_ns: float = option(
         "--observe-interval",
-        duration("50 ms", "1 h", unit="ns"),
+        _INTERVAL_NS,
         "Time between calls of that command, or between values of the autoscaler's metric.",
         default="1s",
     )
@@ -195,9 +203,4 @@ class ElasticArguments:
         duration("20 s", "24 h"),
         "Time for measuring the capacity of one instance, without --capacity [default: 3min].",
     )
-    seed: int | None = options.SEED
-    labels: Mapping[str, str] = options.LABELS
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-    fresh: bool = options.FRESH
-    dry_run: bool = options.DRY_RUN
+    run: PlannedRunOptions = options.group(PlannedRunOptions)

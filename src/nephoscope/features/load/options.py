@@ -108,7 +108,7 @@ def params_of(url: str, requests: RequestOptions) -> dict[str, Any]:
     if requests.streams > 1 and not requests.http2:
         raise UsageError("HTTP/1.1 connections have no streams.", "Add --http2.")
     return {
-        "url": with_ascii_host(url if "://" in url else f"http://{url}"),
+        "url": http_url(url),
         "connections": requests.connections,
         "threads": requests.threads,
         "method": requests.method,
@@ -121,6 +121,12 @@ def params_of(url: str, requests: RequestOptions) -> dict[str, Any]:
         "timeout_ns": round(requests.timeout_s * 1e9),
         "authorised_hosts": list(requests.authorised_hosts),
     }
+
+
+def http_url(text: str) -> str:
+    """Returns the address that a user typed, with its scheme and an ASCII host; UsageError for a
+    host name that has none."""
+    return with_ascii_host(text if "://" in text else f"http://{text}")
 
 
 def with_ascii_host(url: str) -> str:
