@@ -98,10 +98,10 @@ def _ramp(
 ) -> Ramp:
     steps = tuple(_steps(trial, objective))
     limit = _generator_limit(trial, steps, objective)
-    shown = _shown_rates(steps, objective.share_ratio)
+    evident = _evident_rates(steps, objective.share_ratio)
     outcomes = [
         TrialOutcome(rate, step.is_met, None, bool(limit))
-        for rate, step in zip(shown, steps, strict=True)
+        for rate, step in zip(evident, steps, strict=True)
     ]
     rates = [step.rate_per_s for step in steps]
     knee = estimate(outcomes, RateRange(rates[0], rates[-1]), confidence)
@@ -122,7 +122,7 @@ def _ramp(
     )
 
 
-def _shown_rates(steps: Sequence[RampStep], share_ratio: float) -> list[float]:
+def _evident_rates(steps: Sequence[RampStep], share_ratio: float) -> list[float]:
     """Returns the rates for which the steps are evidence: what they offered, less what queued up.
 
     A step that met the objective may lie above the knee by what queued within it, and one that
@@ -261,13 +261,13 @@ def _compared(
     by_number: dict[int, dict[int, Ramp]] = {1: {}, generators: {}}
     for ramp in ramps:
         by_number[ramp.generators][ramp.round] = ramp
-    one, every = by_number[1], by_number[generators]
-    rounds = [number for number in one if number in every]
+    alone, every = by_number[1], by_number[generators]
+    rounds = [number for number in alone if number in every]
     if generators == 1 or not rounds:
         return None
     try:
         return compare.paired(
-            [one[number].knee_per_s for number in rounds],
+            [alone[number].knee_per_s for number in rounds],
             [every[number].knee_per_s for number in rounds],
             better=Better.HIGHER,
             unit="per_s",

@@ -66,7 +66,7 @@ def warnings(growth: ServiceGrowth) -> list[str]:
 
 def _verdict(growth: ServiceGrowth) -> str:
     first, last = growth.levels[0], growth.levels[-1]
-    kept = f"The service kept {growth.objective} {_up_to(first)}"
+    begin = f"The service kept {growth.objective} {_up_to(first)}"
     share = wording.percent(growth.failed / max(1, growth.due))
     if not growth.has_moved:
         ramps = growth.ramps
@@ -77,13 +77,13 @@ def _verdict(growth: ServiceGrowth) -> str:
         elif first.is_below:
             still = "its limit lies below the ramp; use a lower --low"
         return (
-            f"{kept} throughout {spent} ({plural(first.ramps, 'ramp')}): {still}. {share} of the "
+            f"{begin} throughout {spent} ({plural(first.ramps, 'ramp')}): {still}. {share} of the "
             "requests at rates up to there failed."
         )
     verb = "grew" if last.knee.value > first.knee.value else "shrank"
     assert last.since_s is not None
     return (
-        f"{kept} at the start, and {_up_to(last)} from {_moment(last.since_s)} on; {share} of the "
+        f"{begin} at the start, and {_up_to(last)} from {_moment(last.since_s)} on; {share} of the "
         f"requests at rates up to there failed while it {verb}."
     )
 
