@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.features.elastic.ramps import PERIOD_S, REQUEST, Planted, ramp
+from tests.results.made import make_run
 
+from nephoscope import catalog
 from nephoscope.core.errors import UsageError
+from nephoscope.core.model import Sample, Setting, Shape
 from nephoscope.features.elastic.growth import growth_of
-from nephoscope.features.elastic.growth_plan import LEAD_STEPS, plan_growth, ramp_rates
+from nephoscope.features.elastic.growth_plan import LEAD_STEPS, OBJECTIVE, plan_growth, ramp_rates
 from nephoscope.features.elastic.growth_records import ServiceGrowth
 from nephoscope.features.elastic.growth_section import levels_table, ramps_table, sentences_of
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.measure.targets.kinds import parse
+from nephoscope.results import analyse_run
 
 ROUNDS = 14
 
@@ -142,3 +147,26 @@ def test_refusals() -> None:
         )
     with pytest.raises(UsageError, match="Use --duration 31s or more"):
         ramp_rates(replace(REQUEST, ramp_s=5.0, objective=LatencyObjective.of("p99 < 500ms")))
+
+
+def test_stored_ramps_are_read_and_other_plans_are_not(tmp_path: Path) -> None:
+    def result_of(label: str) -> ServiceGrowth | None:
+        plan, labels = plan_growth(replace(REQUEST, rounds=3)), {OBJECTIVE: label}
+        run = make_run(tmp_path, plan, sampled, rounds=3, labels=labels)
+        return analyse_run.build(run).part(ServiceGrowth)
+
+    def sampled(setting: Setting, number: int, target: str) -> list[Sample]:
+        samples = list(ramp(Planted(300), number, place=number).samples[0])
+        seen = {sample.metric for sample in samples}
+        plain = {"completed_count": 1.0, "responses_count": 1.0, "requests_per_s": 290.0 + number}
+        return samples + [
+            Sample(metric.id, plain.get(metric.id, 0.5))
+            for metric in catalog.load().benchmark(setting.benchmark).metrics
+            if metric.shape is Shape.SCALAR and metric.id not in seen
+        ]
+
+    growth = result_of("p99 < 50ms")
+    assert growth is not None
+    assert growth.objective == "p99 < 50.0 ms"
+    assert growth.levels[0].ramps == 3
+    assert result_of("fast") is None

@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 
+from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Estimate
 from nephoscope.core.naming import plural
 from nephoscope.features.balance.trials import BalancedTrial, balanced_trials
@@ -35,9 +36,19 @@ _METHOD = "mean of the ramps (t), widened by half of a step of the ramp"
 
 
 def analyse(data: RunData) -> ServiceGrowth | None:
-    """Returns the growth of the service of a run; None where no ramp counts."""
-    objective = LatencyObjective.of(str(data.manifest.labels[OBJECTIVE]))
-    trials = [trial for trial in balanced_trials(data) if trial.params.get("step_rates_per_s")]
+    """Returns the growth of the service of a run; None where no ramp counts, and of a run of
+    another plan that has such a name and label."""
+    try:
+        objective = LatencyObjective.of(data.manifest.labels[OBJECTIVE])
+    except UsageError:
+        return None
+    trials = [
+        trial
+        for trial in balanced_trials(data)
+        if len(trial.params.get("step_rates_per_s") or ()) > LEAD_STEPS + 1
+        and "interval_ns" in trial.params
+        and objective.share_ratio in PERCENTILES
+    ]
     return growth_of(trials, objective, data.confidence) if trials else None
 
 
@@ -90,7 +101,7 @@ def growth_of(
 
 def _began_s(trial: BalancedTrial) -> float:
     record = trial.records[0]
-    return record.started_at + record.timeline["measure"][0] / 1e9
+    return record.started_at + record.timeline.get("measure", (0, 0))[0] / 1e9
 
 
 def _ramp(
