@@ -21,7 +21,7 @@ from nephoscope.features.crosscheck.feature import CROSS_CHECK
 from nephoscope.features.datasets.feature import DATASETS
 from nephoscope.features.duet.feature import DUET
 from nephoscope.features.durability.feature import DURABILITY
-from nephoscope.features.elastic.feature import ELASTIC
+from nephoscope.features.elastic.feature import ELASTIC, GROWTH
 from nephoscope.features.engines.feature import ENGINES
 from nephoscope.features.experiments.feature import EXPERIMENT
 from nephoscope.features.fleet.feature import FLEET
@@ -57,9 +57,11 @@ FEATURES: tuple[Feature, ...] = (
     EXPERIMENT,
     CLIENT_SERVER,
     LIMITS,
+    # Before the generator, whose figures under a load that varies are no answer.
+    ELASTIC,
+    GROWTH,
     GENERATOR,
     BALANCE,
-    ELASTIC,
     ISOLATION,
     PARALLEL,
     CLUSTERS,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import run_inside
+from tests.features.sla.made import agreement
 
 from nephoscope.features.elastic.profiles import KINDS
 from nephoscope.features.elastic.rule_texts import RuleLimits, rule_of
@@ -20,12 +21,14 @@ COMMANDS = re.findall(r"^[$#] nephoscope (elastic .*)$", TEXT.replace("\\\n", " 
 def test_every_command_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEPHOSCOPE_STORE", str(tmp_path / "store"))
-    assert len(COMMANDS) == 9
+    assert len(COMMANDS) == 12
+    terms = "measure: scaling_time, target: 90%, within: 10s, credits: [{below: 90%, credit: 10%}]"
+    agreement(tmp_path / "agreement.yaml", terms)
     for command in COMMANDS:
         words = shlex.split(command)
         done = run_inside([*words, *(["--dry-run"] if "--dry-run" not in words else [])])
         assert done.code == 0, (command, done.err)
-        assert "Plan elastic: preview" in done.out
+        assert re.search(r"Plan (elastic|growth): preview", done.out)
 
 
 def test_the_tables_are_those_of_the_program() -> None:

@@ -528,6 +528,7 @@ def test_sections_have_unique_anchors(survey: RunResult) -> None:
         "isolation",
         "balance",
         "elasticity",
+        "growth",
         "network",
         "census",
         "fleet",

@@ -36,6 +36,7 @@ def make_run(
     counters: Mapping[str, Any] | None = None,
     timeline: Mapping[str, tuple[int, int]] | None = None,
     auxiliary: Callable[[int], Sequence[AuxiliarySamples]] = lambda number: (),
+    labels: Mapping[str, str] | None = None,
 ) -> StoredRun:
     """A run with one warm-up round and so many rounds; `invalid` rounds do not count.
 
@@ -49,7 +50,7 @@ def make_run(
     is_text = isinstance(plan_text, str)
     plan = from_text(plan_text, "plan.yaml", {}, known) if is_text else plan_text
     settings = plans.expand(plan, known)
-    run = Store(store).create(plan, 7, catalog=known, settings=settings)
+    run = Store(store).create(plan, 7, catalog=known, settings=settings, labels=labels)
     trials = []
     for number in range(rounds + 1):
         for setting in settings:

@@ -23,8 +23,23 @@ def test_options_without_effect_are_refused(
         (["--capacity", "40", "--budget", "1min"], "nothing is searched within --budget"),
         (["--capacity", "40", "--rule", "rate=30|40"], "target has several values"),
         (
-            ["--url", "http://127.0.0.1:9/"],
-            "--url and one of --observe and --autoscaler belong together",
+            ["--url", "http://127.0.0.1:9/", "--capacity", "40"],
+            "--capacity needs the number of instances of --url. Add --observe or --autoscaler",
+        ),
+        (["--observe", "echo 1", "--capacity", "40"], "--observe is of --url. Add --url"),
+        ([*URL, "--autoscaler", "hpa:a/b"], "--observe and --autoscaler exclude each other."),
+        ([*URL, "--generators", "3"], "Several generators are for --url alone"),
+        (
+            ["--url", "http://127.0.0.1:9/", "--profile", "sine"],
+            "seen by ramps, and not by --profile sine.",
+        ),
+        (
+            ["--url", "http://127.0.0.1:9/", "--high", "20"],
+            "The rates 20/s and 20/s make no ramp.",
+        ),
+        (
+            ["--url", "http://127.0.0.1:9/", "-d", "5s"],
+            "no 8 steps that each show whether p99 < 200 ms holds. Use --duration",
         ),
     ):
         done = run_inside(["elastic", *words, "--dry-run"])

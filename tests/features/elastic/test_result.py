@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 from tests.features.elastic import made
 
@@ -10,8 +13,9 @@ from nephoscope.features.elastic import section
 from nephoscope.features.elastic.findings import RULES
 from nephoscope.features.elastic.records import Elasticity, ElasticTrial
 from nephoscope.features.elastic.result import _comparisons, _judged, _summary
-from nephoscope.features.elastic.trials import elastic_trial
+from nephoscope.features.elastic.trials import autoscaler_of, elastic_trial
 from nephoscope.features.elastic.validity import disturbances_of, notes_of, problems_of
+from nephoscope.features.experiments import answer as effects
 from nephoscope.report.blocks import Chart
 from nephoscope.stats import elasticity
 from nephoscope.stats.elasticity import StepFunction
@@ -117,7 +121,7 @@ def test_an_attack_costs_what_the_load_without_it_does_not_need() -> None:
     assert summary.cost_bound == 4
     elastic = Elasticity("client1", "p99 < 200ms", 50.0, (summary,), (), (seen,))
     assert "50.0 /s of the second half are an attack" in section.service_table(elastic).caption
-    assert "(4 at its cap throughout)" in section._sentence(summary)
+    assert "(4 at its cap throughout)" in section._sentence(summary, elastic.objective)
 
 
 def test_every_instance_answers_the_moment_at_which_the_demand_needed_it() -> None:
@@ -224,7 +228,12 @@ def test_an_experiment_that_judges_nothing_states_no_elasticity() -> None:
     page = section.build(Result(_elasticity()))  # type: ignore[arg-type]
     assert page is not None
     (chart,) = (block for block in page.blocks if isinstance(block, Chart))
-    assert [trace["name"] for trace in chart.figure["data"]] == ["demand", "supply", "latency"]
+    assert [trace["name"] for trace in chart.figure["data"]] == [
+        "demand",
+        "supply",
+        "latency",
+        "limit",
+    ]
     silent = elastic_trial(made.trial(own := made.scaler(made.reacting()), silent_from_s=20), own)
     assert silent is not None
     drawn = section._chart(silent, _elasticity()).figure
@@ -258,6 +267,16 @@ def test_a_worse_rule_is_compared_round_by_round() -> None:
     assert ratio is not None
     assert ratio.value == pytest.approx(114 / 104)
     assert comparison.speed_up == pytest.approx(1)
+    elastic = Elasticity("client1", "p99 < 200ms", 50.0, tuple(summaries), (comparison,), ())
+
+    class Result:
+        def part(self, kind: type) -> Elasticity:
+            return elastic
+
+    verdict, *own = section.answer(Result())  # type: ignore[arg-type]
+    assert verdict.startswith("rate-40 follows the load worse than rate-40: 1.10 [")
+    assert verdict.endswith("times as many requests miss p99 < 200ms.")
+    assert [sentence.split(",")[0] for sentence in own] == ["With rate-40"] * 2
 
 
 def test_the_demand_follows_from_the_capacity_of_one() -> None:
@@ -291,3 +310,23 @@ def test_disturbed_rounds_are_left_out_while_others_remain() -> None:
     rounds, problems, _ = _judged([trials[1]] if trials[1] else [], pairs[1:])["rate-40"]
     assert [each.round for each in rounds] == [2]
     assert "at its limit" in problems[0]
+
+
+def test_other_figures_of_the_generator_are_no_verdict_on_an_autoscaler() -> None:
+    class Result:
+        def part(self, kind: type) -> object:
+            levels = {"autoscaler": ["rate-40", "queue-2"]}
+            return SimpleNamespace(designs=[SimpleNamespace(levels=levels)])
+
+    assert effects.answer(Result()) == []  # type: ignore[arg-type]
+
+
+def test_parameters_that_a_plan_leaves_out_have_their_defaults() -> None:
+    own = made.scaler(made.reacting())
+    terse = replace(own, params={"objective": "p99 < 200ms", "capacity_per_s": 50.0})
+    scaler = autoscaler_of(made.trial(terse))
+    assert scaler is not None
+    seen = elastic_trial(made.trial(terse), scaler)
+    assert seen is not None
+    # By the second: 30 s of one machine, and 11.5 s of the other.
+    assert seen.billed_s == 42

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from nephoscope.core.model import Sample, Setting, TrialKey, TrialRecord, TrialS
 from nephoscope.core.shared_load import STARTED, UNTIL_FAILURE
 from nephoscope.features.load import section, sentences
 from nephoscope.features.load.generators import GeneratorTrial, SharedLoadCounts, shared_counts
-from nephoscope.features.load.options import RequestOptions, generator_hosts
+from nephoscope.features.load.options import generator_hosts
 from nephoscope.features.load.plan import plan_of
 from nephoscope.features.load.result import LoadAnalysis
 from nephoscope.measure.targets.kinds import parse
@@ -229,19 +228,13 @@ def test_a_late_start_and_a_skewed_clock_are_stated() -> None:
     assert "b began up to 3.00 ms after the first generator" in late
 
 
-def requests_with(**more: Any) -> RequestOptions:
-    known = {"target": "local", "connections": 10}
-    return replace(RequestOptions(values={}), **{**known, **more})
-
-
 def test_hosts_of_generators() -> None:
-    requests = requests_with()
-    names = [host.name for host in generator_hosts("3", requests)]
+    names = [host.name for host in generator_hosts("3", "local", 10)]
     assert names == ["local-1", "local-2", "local-3"]
-    hosts = generator_hosts("local, ssh:a,ssh:b,local", requests)
+    hosts = generator_hosts("local, ssh:a,ssh:b,local", "local", 10)
     assert [host.name for host in hosts] == ["local-1", "a", "b", "local-2"]
     assert [host.kind for host in hosts] == ["local", "ssh", "ssh", "local"]
-    assert [host.name for host in generator_hosts("", requests)] == ["local"]
+    assert [host.name for host in generator_hosts("", "local", 10)] == ["local"]
     plan = plan_of({"url": "u", "timeout_ns": 10**9}, hosts, trials=2, trial_s=1.0)
     (entry,) = plan.benchmarks
     assert entry.together
@@ -263,7 +256,7 @@ def test_hosts_of_generators() -> None:
 )
 def test_refusals_of_hosts(text: str, more: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        generator_hosts(text, requests_with(**more))
+        generator_hosts(text, **{"target": "local", "connections": 10, **more})
 
 
 def test_a_plan_with_another_number_of_generators_is_refused(tmp_path: Path) -> None:

@@ -48,6 +48,31 @@ _VALUES = MetricSpec(
     False,
     "Values of the metric of the rule, when it sees them.",
 )
+
+
+def _watched(decisions: str) -> tuple[MetricSpec, ...]:
+    """Returns the metrics of whatever watches a number of instances. decisions: their number, as
+    the document of a metric states it."""
+    return (
+        balancer.metric("decisions_count", decisions, headline=True),
+        balancer.CPU,
+        balancer.STARTED,
+        _COUNTS,
+    )
+
+
+def _decided(instance: str, rule: str, reasons: str) -> tuple[MetricSpec, ...]:
+    """Returns the metrics of whatever sees decisions and their steps. instance, rule: their names;
+    reasons: the end of the sentence on the number that is decided."""
+    return (
+        balancer.events("steps_count", f"Steps of each {instance}, from created to removed."),
+        _VALUES,
+        balancer.events("visible_wanted_count", f"What {rule} wants at each new value."),
+        balancer.events("wanted_count", f"What {rule} wants, at each decision."),
+        balancer.events("desired_count", f"Number that is decided, {reasons}"),
+    )
+
+
 _REPORT = (
     text("objective", "p99 < 100ms", "Objective of response time that the demand is for."),
     ParamSpec(
@@ -292,18 +317,8 @@ ADAPTERS = (
             *_REPORT,
         ),
         metrics=(
-            balancer.metric("decisions_count", "Number of decisions.", headline=True),
-            balancer.CPU,
-            balancer.STARTED,
-            _COUNTS,
-            balancer.events("steps_count", "Steps of each machine, from created to removed."),
-            _VALUES,
-            balancer.events("visible_wanted_count", "What the rule wants at each new value."),
-            balancer.events("wanted_count", "What the rule wants, at each decision."),
-            balancer.events(
-                "desired_count",
-                "Number that is decided, and why: rule, maximum, minimum, cooldown.",
-            ),
+            *_watched("Number of decisions."),
+            *_decided("machine", "the rule", "and why: rule, maximum, minimum, cooldown."),
         ),
         command=_reference,
         parse=_parse,
@@ -335,10 +350,7 @@ Lag, interval, boot and warm-up times are settings, which the log of its steps h
             *_REPORT,
         ),
         metrics=(
-            balancer.metric("decisions_count", "Always 0: decisions are not seen.", headline=True),
-            balancer.CPU,
-            balancer.STARTED,
-            _COUNTS,
+            *_watched("Always 0: decisions are not seen."),
             balancer.events("unobserved_count", "Failures of the command, by what was wrong."),
         ),
         command=_observed,
@@ -385,17 +397,8 @@ the time at which the call ended.""",
             *_REPORT,
         ),
         metrics=(
-            balancer.metric("decisions_count", "Number of decisions.", headline=True),
-            balancer.CPU,
-            balancer.STARTED,
-            _COUNTS,
-            balancer.events("steps_count", "Steps of each instance, from created to removed."),
-            _VALUES,
-            balancer.events("visible_wanted_count", "What its formula wants at each new value."),
-            balancer.events("wanted_count", "What its formula wants, at each decision."),
-            balancer.events(
-                "desired_count", "Number that is decided, and what changed the wanted one."
-            ),
+            *_watched("Number of decisions."),
+            *_decided("instance", "its formula", "and what changed the wanted one."),
             balancer.events(
                 "deviations_count", "Decisions that do not follow from what was visible."
             ),

@@ -386,3 +386,15 @@ NO_KEEP_ALIVE = flag("--no-keep-alive", "Open a new connection for each request.
 AUTHORISED_HOSTS = repeated(
     "--i-own-this-host", "HOST", "Allow load on a host other than this machine."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRunOptions:
+    """Options of a command that makes a plan and runs it, or shows its preview."""
+
+    seed: int | None = SEED
+    labels: Mapping[str, str] = LABELS
+    store: Path | None = STORE
+    as_json: bool = JSON
+    fresh: bool = FRESH
+    dry_run: bool = DRY_RUN

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,9 +12,16 @@ from nephoscope.cli.kit import measuring, options
 from nephoscope.cli.kit.command import MEASURES, command
 from nephoscope.cli.kit.documents import PREVIEW, RESULT
 from nephoscope.cli.kit.named import TARGET
-from nephoscope.cli.kit.options import Count, Parsed, duration, option, repeated
+from nephoscope.cli.kit.options import (
+    Count,
+    Parsed,
+    PlannedRunOptions,
+    duration,
+    option,
+    repeated,
+)
 from nephoscope.core.errors import UsageError
-from nephoscope.features.load.options import RATE
+from nephoscope.features.load.options import RATE, http_url
 
 _KEEP_ALIVE = {"on": (True,), "off": (False,), "both": (True, False)}
 _TIME_NS = duration("1 us", "10 min", unit="ns")
@@ -122,12 +128,7 @@ class _BalanceArguments:
         "--target", TARGET, "Host of a generator, with --url [default: local]."
     )
     authorised_hosts: tuple[str, ...] = options.AUTHORISED_HOSTS
-    seed: int | None = options.SEED
-    labels: Mapping[str, str] = options.LABELS
-    store: Path | None = options.STORE
-    as_json: bool = options.JSON
-    fresh: bool = options.FRESH
-    dry_run: bool = options.DRY_RUN
+    run: PlannedRunOptions = options.group(PlannedRunOptions)
 
 
 @command(
@@ -162,7 +163,7 @@ def balance(args: _BalanceArguments) -> int:
         server_keep_alive=_KEEP_ALIVE[args.server_keep_alive],
         client_keep_alive=not args.no_keep_alive,
         slow_start_ns=round(args.slow_start_ns or 0),
-        url=args.url if "://" in args.url or not args.url else f"http://{args.url}",
+        url=http_url(args.url) if args.url else "",
         targets=tuple(parse(target) for target in args.targets or ("local",)),
         servers=args.servers,
         server=args.server,
@@ -176,14 +177,14 @@ def balance(args: _BalanceArguments) -> int:
         trial_s=args.trial_s,
         rounds=args.rounds,
         authorised_hosts=args.authorised_hosts,
-        seed=args.seed,
+        seed=args.run.seed,
     )
     return measuring.run_or_preview(
         balance_plan.plan_balance(wanted),
-        Store(args.store),
+        Store(args.run.store),
         lab_for="" if args.url else "nephoscope balance",
         text_of=terminal.text,
-        as_json=args.as_json,
-        fresh=args.fresh,
-        dry_run=args.dry_run,
+        as_json=args.run.as_json,
+        fresh=args.run.fresh,
+        dry_run=args.run.dry_run,
     )

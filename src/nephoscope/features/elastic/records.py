@@ -46,7 +46,8 @@ class ElasticTrial:
     some failed or waited for longer than the limit.
     billed_s: instance-seconds as billed, minimum_billed_s: those of a clairvoyant autoscaler for
     the load without the attack, bound_s: of the largest number throughout; None where it is
-    unknown. attack_per_s: requests that nobody needs, in the second half.
+    unknown. attack_per_s: requests that nobody needs, in the second half. is_left_out:
+    the round was disturbed, and others of its autoscaler were not.
     """
 
     autoscaler: str
@@ -68,6 +69,7 @@ class ElasticTrial:
     timeline: tuple[LoadInterval, ...]
     bound_s: float | None = None
     attack_per_s: float = 0.0
+    is_left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

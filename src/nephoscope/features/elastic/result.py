@@ -52,6 +52,7 @@ def analyse(data: RunData) -> Elasticity | None:
     ]
     names = [name for name in planned if name in groups]
     groups = {name: judged[name][0] for name in names}
+    counted = {name: {trial.round for trial in judged[name][0]} for name in judged}
     summaries = tuple(_summary(*judged[name], confidence) for name in names)
     return Elasticity(
         client=pairs[0][0].records[0].key.target,
@@ -59,7 +60,10 @@ def analyse(data: RunData) -> Elasticity | None:
         capacity_per_s=float(first.params["capacity_per_s"]),
         autoscalers=summaries,
         comparisons=tuple(_comparisons([groups[name] for name in names], summaries, confidence)),
-        trials=tuple(trials),
+        trials=tuple(
+            replace(trial, is_left_out=trial.round not in counted[trial.autoscaler])
+            for trial in trials
+        ),
         unmeasured=tuple(name for name in planned if name not in groups),
     )
 

@@ -10,13 +10,24 @@ from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.elastic.records import (
+    AutoscalerComparison,
     AutoscalerSummary,
     Elasticity,
     ElasticTrial,
     LoadInterval,
 )
+from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.report import figures, palette, wording
-from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import (
+    Block,
+    Chart,
+    Heading,
+    Section,
+    Sentence,
+    Table,
+    Tile,
+    items,
+)
 from nephoscope.report.columns import count, interval, number, ratio, table, text
 
 MAX_CHARTS = 6
@@ -67,12 +78,14 @@ def build(result: RunResult) -> Section | None:
 
 
 def answer(result: RunResult) -> list[str]:
-    """Returns a sentence for each autoscaler: its reaction, its violations and its cost."""
+    """Returns the verdicts between autoscalers, then a sentence for each: violations, cost and
+    reaction."""
     elastic = result.part(Elasticity)
     if elastic is None:
         return []
     return [
-        *(_sentence(each) for each in elastic.autoscalers),
+        *(_comparison_sentence(each, elastic.objective) for each in elastic.comparisons),
+        *(_sentence(each, elastic.objective) for each in elastic.autoscalers),
         *(
             f"{wording.clean(name)} is not judged: none of its trials is valid."
             for name in elastic.unmeasured
@@ -80,7 +93,26 @@ def answer(result: RunResult) -> list[str]:
     ]
 
 
-def _sentence(summary: AutoscalerSummary) -> str:
+def _comparison_sentence(compared: AutoscalerComparison, objective: str) -> str:
+    """Returns which of two autoscalers keeps the objective better."""
+    name, reference = wording.clean(compared.autoscaler), wording.clean(compared.reference)
+    violations = compared.violations
+    word = violations.verdict.word
+    ratio = (
+        "" if violations.ratio is None else wording.estimate_text(wording.plain(violations.ratio))
+    )
+    share = f"{ratio} times as many requests miss {wording.clean(objective)}" if ratio else ""
+    if word in ("better", "worse"):
+        return f"{name} follows the load {word} than {reference}{f': {share}' if share else ''}."
+    if word == "equivalent":
+        return f"{name} follows the load as well as {reference}{f': {share}' if share else ''}."
+    return (
+        f"The rounds do not tell whether {name} or {reference} follows the load better"
+        f"{f': {share}' if share else ''}."
+    )
+
+
+def _sentence(summary: AutoscalerSummary, objective: str) -> str:
     name = wording.clean(summary.autoscaler)
     if summary.problems:
         return f"{name} is not judged: {wording.clean(summary.problems[0])}"
@@ -89,7 +121,7 @@ def _sentence(summary: AutoscalerSummary) -> str:
         parts.append(f"out after {wording.estimate_text(summary.out_segments['total'])}")
     if "total" in summary.in_segments:
         parts.append(f"in after {wording.estimate_text(summary.in_segments['total'])}")
-    scales = f"scales {' and '.join(parts)}; " if parts else ""
+    scales = f" It scales {' and '.join(parts)}." if parts else ""
     swings = (
         f" It oscillates in {summary.oscillating_rounds} of {summary.rounds} rounds."
         if summary.oscillating_rounds
@@ -98,9 +130,29 @@ def _sentence(summary: AutoscalerSummary) -> str:
     cost = wording.estimate_text(wording.plain(summary.cost))
     bound = f" ({summary.cost_bound:.3g} at its cap throughout)" if summary.cost_bound else ""
     return (
-        f"{name} {scales}{wording.estimate_text(summary.violated_requests)} of the requests miss "
-        f"the objective, at {cost} times the cost of a clairvoyant autoscaler{bound}.{swings}"
+        f"With {name}, {wording.estimate_text(summary.violated_requests)} of the requests miss "
+        f"{wording.clean(objective)}, at {cost} times the cost of a clairvoyant autoscaler{bound}."
+        f"{scales}{swings}"
     )
+
+
+def headline(result: RunResult) -> list[Tile]:
+    """Returns violations, cost and reaction of each autoscaler that is judged."""
+    elastic = result.part(Elasticity)
+    tiles = []
+    for summary in elastic.autoscalers if elastic is not None else ():
+        if summary.problems:
+            continue
+        figures_of = [
+            ("Requests beyond the objective", summary.violated_requests),
+            ("Cost over the minimum", wording.plain(summary.cost)),
+        ]
+        if "total" in summary.out_segments:
+            figures_of.append(("Time to scale out", summary.out_segments["total"]))
+        for label, estimate in figures_of:
+            value, ends, n = wording.estimate_cells(estimate)
+            tiles.append(Tile(label, wording.clean(summary.autoscaler), value, ends, n, ""))
+    return tiles
 
 
 def warnings(elastic: Elasticity) -> list[str]:
@@ -138,7 +190,7 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
     whole = range(0, most + 1, math.ceil(max(1, most) / _TICKS))
     figure["layout"]["yaxis"] |= {"tickvals": [*whole], "ticktext": [*map(str, whole)]}
     if any(point.latency_s is not None for point in trial.timeline):
-        _draw_latency(figure, trial.timeline)
+        _draw_latency(figure, trial.timeline, LatencyObjective.of(elastic.objective).limit_ns)
     data = table(
         trial.timeline,
         text("time", lambda point: f"{point.at_s:.1f} s"),
@@ -153,14 +205,16 @@ def _chart(trial: ElasticTrial, elastic: Elasticity) -> Chart:
     caption = (
         f"Demand: instances of {units.format_value(elastic.capacity_per_s, 'per_s')} each that the "
         f"load needs within {wording.clean(elastic.objective)}. Latency: its percentile in each "
-        "interval."
+        "interval, and its limit."
     )
     title = f"{name}: supply, demand and latency, round {trial.round}"
     return Chart(f"elastic-{wording.slug(name)}", title, figure, data, caption, brief=None)
 
 
-def _draw_latency(figure: dict[str, Any], timeline: Sequence[LoadInterval]) -> None:
-    """Draws a line with gaps where nothing was answered."""
+def _draw_latency(
+    figure: dict[str, Any], timeline: Sequence[LoadInterval], limit_ns: float
+) -> None:
+    """Draws a line with gaps where nothing was answered, and the limit of the objective."""
     colour, _, _ = palette.style(2)
     times_ns = [None if p.latency_s is None else p.latency_s * 1e9 for p in timeline]
     hover = [
@@ -177,8 +231,18 @@ def _draw_latency(figure: dict[str, Any], timeline: Sequence[LoadInterval]) -> N
         line={"color": colour, "width": 1},
         yaxis="y2",
     )
-    figure["data"].append(drawn)
-    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), [ns for ns in times_ns if ns])
+    limit = figures.trace(
+        "limit",
+        [timeline[0].at_s * 1e9, timeline[-1].at_s * 1e9],
+        [limit_ns, limit_ns],
+        [f"limit of the objective: {units.format_value(limit_ns, 'ns')}"] * 2,
+        mode="lines",
+        line={"color": colour, "width": 1, "dash": "dot"},
+        yaxis="y2",
+    )
+    figure["data"] += [drawn, limit]
+    every_ns = [limit_ns, *(ns for ns in times_ns if ns)]
+    axis = figures.axis_of(figures.Axis("latency", "ns", log=True), every_ns)
     figure["layout"]["yaxis2"] = axis | {"overlaying": "y", "side": "right", "showgrid": False}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nephoscope.cli.kit import output
 from nephoscope.core.model import RunResult
 from nephoscope.features.elastic import section
@@ -9,20 +11,24 @@ from nephoscope.features.elastic.records import Elasticity
 from nephoscope.report import wording
 from nephoscope.report.blocks import Table
 
+Credits = Callable[[Elasticity], list[str]]
+"""Sentences on the credit of a contract."""
 
-def text(result: RunResult) -> str:
-    """Returns the answer, its tables, and what was excluded."""
+
+def text(result: RunResult, credits: Credits | None = None) -> str:
+    """Returns the answer, its tables, and what was excluded. credits: of a contract."""
     elastic = result.part(Elasticity)
     if elastic is None:
         nothing = ["No autoscaler can be judged: no trial is valid."]
         return "\n".join([*nothing, *wording.exclusions_by_reason(result)])
-    parts = [output.wrapped(sentence, rest="") for sentence in section.answer(result)]
+    sentences = [*section.answer(result), *(credits(elastic) if credits else [])]
+    parts = [output.wrapped(sentence, rest="") for sentence in sentences]
     tables = [section.service_table(elastic), section.measures_table(elastic)]
     if segments := section.segments_table(elastic):
         tables.append(segments)
     if elastic.comparisons:
         tables.append(section.comparisons_table(elastic))
-    parts += map(_table, tables)
+    parts += map(table_text, tables)
     rows = [
         *section.warnings(elastic),
         *wording.excluded_rows(result),
@@ -33,7 +39,8 @@ def text(result: RunResult) -> str:
     return "\n\n".join(parts)
 
 
-def _table(table: Table) -> str:
+def table_text(table: Table) -> str:
+    """Returns a table of the report as lines of text."""
     head = tuple(column.title.upper() for column in table.columns)
     right = tuple(at for at, column in enumerate(table.columns) if column.numeric)
     rows = [tuple(str(cell) for cell in row) for row in table.rows]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from nephoscope import catalog
 from nephoscope.catalog import instruments
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial
 from nephoscope.features.elastic.plan import attack_of
@@ -27,12 +29,18 @@ KINDS = frozenset(
 )
 _ENDS = frozenset({"removed", "died", "failed"})
 """Steps with which a machine is no longer paid."""
-_PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
+PERCENTILES = {0.5: "interval_latency_p50_ns", 0.99: "interval_latency_p99_ns"}
+"""Metrics of an interval, by the share of an objective."""
 
 
 def autoscaler_of(trial: BalancedTrial) -> BackgroundSamples | None:
-    """Returns the autoscaler of a trial; None without one."""
-    return next((each for each in trial.counters.values() if each.benchmark in KINDS), None)
+    """Returns the autoscaler of a trial, with the defaults of its parameters; None without one."""
+    own = next((each for each in trial.counters.values() if each.benchmark in KINDS), None)
+    if own is None:
+        return None
+    spec = catalog.load().benchmark(own.benchmark)
+    defaults = {param.id: param.default for param in spec.params}
+    return replace(own, params={**defaults, **own.params})
 
 
 def demand_of(rates_per_s: Sequence[float], part_s: float, capacity_per_s: float) -> StepFunction:
@@ -162,7 +170,7 @@ def _timeline(
     trial: BalancedTrial, objective: LatencyObjective, rates: Sequence[float], part_s: float
 ) -> Iterable[LoadInterval]:
     length_s, limit_s = float(trial.params["interval_ns"]) / 1e9, objective.limit_ns / 1e9
-    latency = _PERCENTILES[objective.share_ratio]
+    latency = PERCENTILES[objective.share_ratio]
     values: dict[int, dict[str, float]] = {}
     for samples in trial.samples:
         for sample in samples:

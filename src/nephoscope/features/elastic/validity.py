@@ -96,28 +96,38 @@ def _generator_limits(
             f"The load generator was at its limit: {unsent:,} of {own.due:,} requests found no "
             f"free connection of {trial.connections:,}. Use more connections (-c)."
         )
-    limit_ns = LatencyObjective.of(str(scaler.params["objective"])).limit_ns
+    if late := late_sender(trial, LatencyObjective.of(str(scaler.params["objective"]))):
+        yield late
+
+
+def late_sender(trial: BalancedTrial, objective: LatencyObjective) -> str:
+    """Returns that the generators of a trial sent late, beside an objective's limit; else empty.
+
+    As many of the requests count as may miss the objective.
+    """
     delays = [
         (sample.value, sample.count)
         for samples in trial.samples
         for sample in samples
         if sample.metric == "send_delay_ns"
     ]
-    late_ns = _p99(delays)
-    if late_ns > _LATE_RATIO * limit_ns:
-        yield (
-            f"The load generator was at its limit: it sent 1 % of the requests more than "
-            f"{units.format_value(late_ns, 'ns')} late, which the objective cannot tell from "
-            "the service. Use a machine with free CPUs for it."
-        )
+    late_ns = _percentile(delays, objective.share_ratio)
+    if late_ns <= _LATE_RATIO * objective.limit_ns:
+        return ""
+    return (
+        f"The load generator was at its limit: it sent "
+        f"{100 * (1 - objective.share_ratio):.2g} % of the requests more than "
+        f"{units.format_value(late_ns, 'ns')} late, which the objective cannot tell from "
+        "the service. Use a machine with free CPUs for it."
+    )
 
 
-def _p99(counted: Sequence[tuple[float, int]]) -> float:
-    """The 99th percentile of counted values; 0 without any."""
+def _percentile(counted: Sequence[tuple[float, int]], share_ratio: float) -> float:
+    """Returns a percentile of counted values; 0 without any."""
     if not counted:
         return 0.0
     values, counts = zip(*counted, strict=True)
-    return histograms.quantile([(list(values), list(counts))], 0.99)
+    return histograms.quantile([(list(values), list(counts))], share_ratio)
 
 
 def notes_of(own: ElasticTrial, scaler: BackgroundSamples) -> Iterator[str]:

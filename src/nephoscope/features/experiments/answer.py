@@ -12,13 +12,18 @@ from nephoscope.stats.compare import TwoSampleComparison
 
 MAX_ANSWERS = 3
 """Effects that the summary states."""
+_ANSWERED_BY_OTHERS = frozenset({"resource", "autoscaler"})
+"""Factors whose own features answer the question: loads (isolation), autoscalers (elasticity).
+Other figures of the generator beside another autoscaler are no verdict on either."""
 
 
 def answer(result: RunResult) -> list[str]:
     """Returns the largest effects of factors, else the largest differences from the baseline."""
     experiment = result.part(Experiment)
-    if experiment is None or any("resource" in design.levels for design in experiment.designs):
-        return []  # of loads, the section on isolation gives the answer
+    if experiment is None or any(
+        _ANSWERED_BY_OTHERS & design.levels.keys() for design in experiment.designs
+    ):
+        return []
     effects = [
         (effect.effect.comparison, _effect_sentence(effect))
         for effect in section.headline_lines(experiment.effects)

@@ -16,6 +16,7 @@ from nephoscope.cli.kit.options import Count, argument, duration, option
 from nephoscope.core.errors import RunFailed, UsageError
 from nephoscope.core.model import TrialStatus
 from nephoscope.features.load.options import (
+    GENERATORS,
     RATE,
     RequestOptions,
     generator_hosts,
@@ -55,12 +56,7 @@ class _LoadArguments:
         "Number of trials that the time is divided into, of 0.5 s at least; 6 or more give "
         "intervals [default: 10, or fewer in a short time].",
     )
-    generators: str = option(
-        "--generators",
-        "HOSTS",
-        "Hosts of generators that share the load, e.g. ssh:a,ssh:b, or a number of local ones.",
-        default="",
-    )
+    generators: str = GENERATORS
     requests: RequestOptions = options.group(RequestOptions)
     seed: int | None = options.SEED
     labels: Mapping[str, str] = options.LABELS
@@ -108,7 +104,7 @@ def load(args: _LoadArguments) -> int:
         warmup_s = min(_WARMUP_S, trial_s * _WARMUP_SHARE)
         params["warmup_ns"] = round(warmup_s * 1e9)
         measured_s -= warmup_s
-    targets = generator_hosts(args.generators, args.requests)
+    targets = generator_hosts(args.generators, args.requests.target, args.requests.connections)
     plan = plan_of(params, targets, trials=trials, trial_s=measured_s, seed=args.seed)
     progress = LoadProgress(sys.stderr)
     try:

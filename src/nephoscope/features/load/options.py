@@ -53,20 +53,26 @@ class RequestOptions:
 
 
 MAX_GENERATORS = 64
+GENERATORS = option(
+    "--generators",
+    "HOSTS",
+    "Hosts of generators that share the load, e.g. ssh:a,ssh:b, or a number of local ones.",
+    default="",
+)
 
 
-def generator_hosts(text: str, requests: RequestOptions) -> list[TargetRecord]:
+def generator_hosts(text: str, target: str, connections: int) -> list[TargetRecord]:
     """Returns the targets of the generators: of `--generators`, else that of `--target`.
 
-    text: a number of processes of this machine, or hosts separated by commas; a host that stands
-    there several times has as many generators. Raises UsageError for anything else, and where
-    there are fewer connections than generators.
+    target: of `--target`. text: a number of processes of this machine, or hosts separated by
+    commas; a host that stands there several times has as many generators. Raises UsageError for
+    anything else, and where there are fewer connections than generators.
     """
     from nephoscope.measure.targets.kinds import parse
 
     if not text:
-        return [parse(requests.target)]
-    if requests.target != "local":
+        return [parse(target)]
+    if target != "local":
         raise UsageError(
             "--target and --generators exclude each other.", "Name all hosts in --generators."
         )
@@ -76,9 +82,9 @@ def generator_hosts(text: str, requests: RequestOptions) -> list[TargetRecord]:
         raise UsageError(f"{number:,} generators are out of range.", f"Use 1 to {MAX_GENERATORS}.")
     if number != len(words) or words[0].isdecimal():
         words = ["local"] * number
-    if requests.connections < len(words):
+    if connections < len(words):
         raise UsageError(
-            f"{len(words)} generators cannot share {plural(requests.connections, 'connection')}.",
+            f"{len(words)} generators cannot share {plural(connections, 'connection')}.",
             f"Use `-c {len(words)}`, or more.",
         )
     records = [parse(word) for word in words]
@@ -102,7 +108,7 @@ def params_of(url: str, requests: RequestOptions) -> dict[str, Any]:
     if requests.streams > 1 and not requests.http2:
         raise UsageError("HTTP/1.1 connections have no streams.", "Add --http2.")
     return {
-        "url": with_ascii_host(url if "://" in url else f"http://{url}"),
+        "url": http_url(url),
         "connections": requests.connections,
         "threads": requests.threads,
         "method": requests.method,
@@ -115,6 +121,12 @@ def params_of(url: str, requests: RequestOptions) -> dict[str, Any]:
         "timeout_ns": round(requests.timeout_s * 1e9),
         "authorised_hosts": list(requests.authorised_hosts),
     }
+
+
+def http_url(text: str) -> str:
+    """Returns the address that a user typed, with its scheme and an ASCII host; UsageError for a
+    host name that has none."""
+    return with_ascii_host(text if "://" in text else f"http://{text}")
 
 
 def with_ascii_host(url: str) -> str:
