@@ -90,7 +90,7 @@ def test_types_without_a_figure_are_predicted_and_others_are_checked(store: Path
     assert next(iter(result.carried_by)) == "CPUs, threads per core, architecture"
     text = terminal_output.render("", [prediction_section(result)], colour=False, width=100)
     assert "new/t1 would do" in text
-    assert "for a type of a provider and a CPU model that nobody measured" in " ".join(text.split())
+    assert "in the mean over left-out providers and CPU models, but not of each" in " ".join(text.split())
     assert "By how much the error grows without each source" in text
 
 

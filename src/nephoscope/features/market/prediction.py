@@ -31,10 +31,11 @@ from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
 from nephoscope.store.market.records import ServerType
 
-_FAR = "its figures together are unlike those of all measured types"
+_INSTEAD = "run the work itself on it, or import measurements of types like it"
+_FAR = f"its figures together are unlike those of all measured types; {_INSTEAD}"
 _FAR_ENDS = (
     "its figures together, up to the ends of their intervals, are unlike those of all measured "
-    "types; a run on an idle machine has narrower ones"
+    f"types; repeat the run while the machine is idle, which narrows them, or {_INSTEAD}"
 )
 METHOD = "Gaussian process on logarithms; conformal interval over left-out groups"
 
@@ -258,7 +259,8 @@ def _predicted(rows: _Rows, forecast: GroupForecast, unit: str) -> list[Predicte
         if not forecast.is_near[place]:
             own = [new.features[place], *(rows.corners if place == len(new.servers) - 1 else ())]
             beyond = filter(None, (rows.chosen.beyond(row, known) for row in own))
-            reason = next(beyond, _FAR_ENDS if len(own) > 1 else _FAR)
+            far = _FAR_ENDS if len(own) > 1 else _FAR
+            reason = next((f"{outside}; {_INSTEAD}" for outside in beyond), far)
             result.append(_without(server, reason, new.rates[place]))
             continue
         value, low, high = (
