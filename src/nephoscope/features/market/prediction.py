@@ -42,8 +42,8 @@ METHOD = "Gaussian process on logarithms; conformal interval over left-out group
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
-    """A machine that is not imported. rates: by metric; low, high: bounds of those of a run, of
-    which some may be missing, so that the prediction uses only what there is."""
+    """A machine that is not imported. rates: by metric, as many as were measured; low, high: bounds
+    of those of a run."""
 
     name: str
     facts: MachineFacts
@@ -133,11 +133,11 @@ def predict(
     wanted = _named(catalogue.types, names)
     possible = candidates(catalogue.metadata.metrics, work.metric)
     measurable = possible
-    if machine is not None and machine.is_of_run:
-        possible = [name for name in possible if name in machine.rates]
+    if machine is not None:
+        possible = _measured(machine, possible, catalogue)
     figures = catalogue.values([work.metric, *possible])
     counts = {name: int((figures[name] > 0).sum()) for name in possible}
-    features = feature_set(counts, least=1 if machine is not None and machine.is_of_run else 2)
+    features = feature_set(counts, least=2 if machine is None else 1)
     everything = not wanted and machine is None
     rows = _Rows(features, figures, work.metric)
     for index, server in enumerate(catalogue.types):
@@ -154,11 +154,31 @@ def predict(
         return _result(work, metric.unit, rows, top, confidence)
     rows.add_machine(machine)
     result = _result(work, metric.unit, rows, top, confidence)
-    if not machine.is_of_run:
-        return result
-    used = {name.partition("/")[0] for name in features.metrics}
-    tools = {name.partition("/")[0] for name in measurable} - used
+    own = {name.partition("/")[0] for name in machine.rates}
+    tools = {name.partition("/")[0] for name in measurable} - own
     return replace(result, not_measured=tuple(sorted(tools)))
+
+
+def _measured(
+    machine: OwnMachine, possible: Sequence[str], catalogue: MarketCatalogue
+) -> list[str]:
+    """Returns the metrics that a machine has a rate of. UsageError for a name of a file that no
+    imported type has, and where nothing is left."""
+    metrics = catalogue.metadata.metrics
+    for name in () if machine.is_of_run else machine.rates:
+        if name not in metrics:
+            raise UsageError(
+                f"{machine.name}: no imported type has {name[:80]}{did_you_mean(name, metrics)}.",
+                "List the metrics by `nephoscope market --list`.",
+            )
+    own = [name for name in possible if name in machine.rates]
+    if not own:
+        raise UsageError(
+            f"{machine.name}: it has no figure of a small benchmark from which this work is "
+            "predicted.",
+            f"Measure some of: {listed(possible, 30)}.",
+        )
+    return own
 
 
 def _named(types: Sequence[ServerType], names: Sequence[str]) -> set[tuple[str, str]]:
@@ -197,8 +217,9 @@ def _own_row(machine: OwnMachine, features: FeatureSet) -> Array:
     row = features.row(machine.rates, machine.facts)
     if row is None:
         raise UsageError(
-            f"{machine.name}: missing are {listed(features.missing(machine.rates), 30)}.",
-            "Measure them on the machine and add a line METRIC,VALUE for each.",
+            f"{machine.name}: the interval of {listed(features.missing(machine.rates), 30)} "
+            "reaches 0.",
+            "Repeat the run with more trials.",
         )
     return row
 
