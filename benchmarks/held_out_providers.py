@@ -3,9 +3,9 @@
 usage: held_out_providers.py TYPES.csv [--work NAME]... [--confidence LEVEL]... [--write]
 
 TYPES.csv has a server type a line: vendor, arch, cpu_model, cpus, threads_per_core, small
-benchmarks (stressng_1, stressng_all, comp_*, sha256_16k, bw_*) and works, as columns; an empty cell
-was not measured. Types with a GPU are left out. Each provider is left out of everything: the model,
-the choice of its shape, the scores and the choice of their level.
+benchmarks (stressng_1, stressng_all, comp_*, sha256_16k, bw_*, pm_*) and works, as columns; an
+empty cell was not measured. Types with a GPU are left out. Each provider is left out of everything:
+the model, the choice of its shape, the scores and the choice of their level.
 
 Prints for each cell the types, those with a prediction, the coverage of the intervals, the range of
 coverages in which 95 % of the cells of that size would lie if each type were covered independently
@@ -35,7 +35,8 @@ WORKS = {
     "llm-135m": "llm_SmolLM-135M_p0_g128",
     "llm-7b": "llm_llama-7b_p0_g128",
 }
-PER_CPU = ("stressng_all", "sha256_16k")
+PER_CPU = ("stressng_all", "sha256_16k", "pm_summ_cpu")
+SINGLE = ("stressng_1", "pm_cpu_singlethread", "pm_me_latency", "pm_summ_me")
 LEAST_OF_PROVIDER = 8
 
 
@@ -45,7 +46,7 @@ class Types:
     def __init__(self, file: Path) -> None:
         with file.open(newline="", encoding="utf-8") as stream:
             rows = [row for row in csv.DictReader(stream) if not number(row, "gpus") > 0]
-        single = ["stressng_1", *(name for name in rows[0] if name.startswith(("comp_", "bw_")))]
+        single = [*SINGLE, *(name for name in rows[0] if name.startswith(("comp_", "bw_")))]
         with np.errstate(invalid="ignore", divide="ignore"):
             cpus = np.log([number(row, "cpus") for row in rows])
             columns = [np.log([number(row, name) for row in rows]) for name in single]
@@ -53,10 +54,17 @@ class Types:
         known = [[number(row, "threads_per_core") > 1, row["arch"] == "aarch64"] for row in rows]
         features = np.column_stack([*columns, cpus, np.array(known, dtype=float)])
         whole = np.isfinite(features).all(axis=1)
-        self.features = features[whole]
+        self._names = [*single, *PER_CPU]
+        self._features = features[whole]
         self._rows = [row for row, is_whole in zip(rows, whole, strict=True) if is_whole]
         self.providers = self.texts("vendor")
         self.models = self.texts("cpu_model")
+
+    def features_of(self, work: str) -> Array:
+        """Returns the features of a work: none that the same tool measured."""
+        tool = work.partition("_")[0] + "_"
+        own = [place for place, name in enumerate(self._names) if name.startswith(tool)]
+        return np.delete(self._features, own, axis=1)
 
     def texts(self, name: str) -> Array:
         """Returns a column of words."""
@@ -85,7 +93,7 @@ def cells(types: Types, column: str, confidence: float) -> list[dict[str, Any]]:
     """Returns a row for each provider."""
     values = types.numbers(column)
     used = values > 0
-    features, values = types.features[used], values[used]
+    features, values = types.features_of(column)[used], values[used]
     providers, models = types.providers[used], types.models[used]
     result = []
     for provider in np.unique(providers):

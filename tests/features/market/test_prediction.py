@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,11 @@ from nephoscope.core.model import Better
 from nephoscope.features.market import own_machine
 from nephoscope.features.market.micro_benchmarks import candidates, feature_set
 from nephoscope.features.market.prediction import predict
+from nephoscope.features.market.prediction_records import HoldOutCheck, TypePrediction
 from nephoscope.features.market.prediction_section import prediction_section
 from nephoscope.features.market.works import PricedWork, work_of
 from nephoscope.report import terminal_output
+from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.store.market.catalogue import MarketCatalogue
 from nephoscope.store.market.records import MarketMetric, ServerType, TypeReading
 
@@ -90,7 +94,9 @@ def test_types_without_a_figure_are_predicted_and_others_are_checked(store: Path
     assert next(iter(result.carried_by)) == "CPUs, threads per core, architecture"
     text = terminal_output.render("", [prediction_section(result)], colour=False, width=100)
     assert "new/t1 would do" in text
-    assert "for a type of a provider and a CPU model that nobody measured" in " ".join(text.split())
+    assert "in the mean over left-out providers and CPU models, but not of each" in " ".join(
+        text.split()
+    )
     assert "By how much the error grows without each source" in text
 
 
@@ -121,10 +127,46 @@ def test_a_machine_of_ones_own_is_predicted_from_a_file(
     expected = 100 * 1000**0.7 * 10**0.3 * 4**0.9
     assert mine["predicted"]["low"] < expected < mine["predicted"]["high"]
     file.write_text("\n".join(lines[:-1]) + "\n")
-    assert command_line.main(words) == 2
-    error = capsys.readouterr().err
-    assert f"mine: missing are {ZSTD}" in error
-    assert "add a line METRIC,VALUE" in error
+    assert command_line.main([*words, "--json"]) == 0
+    fewer = json.loads(capsys.readouterr().out)
+    assert fewer["not_measured"] == ["compression.zstd"]
+    assert fewer["types"][0]["predicted"]["low"] < expected < fewer["types"][0]["predicted"]["high"]
+    for line, error in (
+        (f"{ONE}0,7", f"no imported type has {ONE}0 (did you mean '{ONE}'?)"),
+        (f"{METRIC['redis']!r},7".replace("'", '"'), "no figure of a small benchmark"),
+    ):
+        file.write_text("\n".join([*lines[:3], line]) + "\n")
+        assert command_line.main(words) == 2
+        assert error in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_machine_outside_of_the_data_is_refused_with_what_to_do(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text(f"metric,value\ncpus,4\nthreads_per_core,2\n{ONE},90000\n{ALL},3600\n")
+    words = ["predict", "--work", "redis", "--figures", str(file), "--store", str(store)]
+    assert command_line.main(words) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"no prediction .* CPU on one thread is 6[0-9.]* times the highest", text)
+    assert text.count("run the work itself on it, or import measurements of types like it") == 1
+
+
+def test_the_promise_is_what_left_out_groups_show(store: Path) -> None:
+    catalogue = _catalogue(store)
+    result = predict(catalogue, _work(catalogue))
+    assert "and none of 5 CPU models are covered less" in _page(result)
+    share = wilson(17, 100)
+    bad = HoldOutCheck("made model", share, 0.3, 0.2)
+    models = (*result.checks["CPU model"], bad)
+    page = _page(replace(result, checks={**result.checks, "CPU model": models}))
+    assert "1 of 6 CPU models (at worst made model: 17 %) are covered less" in page
+    assert page.index("made model 100") < page.index("model 0 24")
+
+
+def _page(result: TypePrediction) -> str:
+    page = terminal_output.render("", [prediction_section(result)], colour=False, width=100)
+    return " ".join(page.split())
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from nephoscope.features.market.spread_analysis import analyse
+from nephoscope.features.market.spread_section import spread_section
+from nephoscope.report import terminal_output
 from nephoscope.store.market.records import ServerType
 
 
@@ -40,6 +42,8 @@ def test_two_speeds_at_two_providers_are_found() -> None:
     assert high is not None
     assert low < 11 < high
     assert [each.machines for each in model.providers] == [30, 10]
+    page = terminal_output.render("", [spread_section(record)], colour=False, width=100)
+    assert "X has 2 speeds: the 95th percentile of its rates is" in page
 
 
 def test_one_speed_is_one() -> None:

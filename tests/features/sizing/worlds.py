@@ -156,12 +156,8 @@ def kept_ratio(world: World, kind: TrueType, counts: Mapping[str, int], draws: i
         services = _services(kind, ratios)
         failures = range(min(count, int(binom.ppf(1 - 1e-7, count, 1 - kind.availability)) + 1))
         late = [_late(world, services[:, failed:], region, sites[region]) for failed in failures]
-        tables.append(
-            [
-                (float(binom.pmf(failed, count, 1 - kind.availability)), own)
-                for failed, own in zip(failures, late, strict=True)
-            ]
-        )
+        masses = binom.pmf(failures, count, 1 - kind.availability).tolist()
+        tables.append(list(zip(masses, late, strict=True)))
     held = np.zeros(draws)
     for cells in product(*tables):
         probability = np.prod([mass for mass, _ in cells])

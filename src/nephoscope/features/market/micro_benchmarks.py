@@ -43,6 +43,9 @@ _SOURCES = (
     _MicroBenchmark(
         "memory bandwidth", re.compile(r"bw_mem\.(rd|wr|rdwr)/bytes_per_s mb=([0-9.]+)")
     ),
+    _MicroBenchmark("PassMark on one thread", re.compile(r"passmark/cpu_singlethread")),
+    _MicroBenchmark("PassMark on all threads", re.compile(r"passmark/summ_cpu"), True),
+    _MicroBenchmark("PassMark memory", re.compile(r"passmark/(me_latency|summ_me)")),
 )
 _FACTS = "CPUs, threads per core, architecture"
 

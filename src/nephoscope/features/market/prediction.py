@@ -31,18 +31,19 @@ from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
 from nephoscope.store.market.records import ServerType
 
-_FAR = "its figures together are unlike those of all measured types"
+_INSTEAD = "run the work itself on it, or import measurements of types like it"
+_FAR = f"its figures together are unlike those of all measured types; {_INSTEAD}"
 _FAR_ENDS = (
     "its figures together, up to the ends of their intervals, are unlike those of all measured "
-    "types; a run on an idle machine has narrower ones"
+    f"types; repeat the run while the machine is idle, which narrows them, or {_INSTEAD}"
 )
 METHOD = "Gaussian process on logarithms; conformal interval over left-out groups"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
-    """A machine that is not imported. rates: by metric; low, high: bounds of those of a run, of
-    which some may be missing, so that the prediction uses only what there is."""
+    """A machine that is not imported. rates: by metric, as many as were measured; low, high: bounds
+    of those of a run."""
 
     name: str
     facts: MachineFacts
@@ -132,11 +133,11 @@ def predict(
     wanted = _named(catalogue.types, names)
     possible = candidates(catalogue.metadata.metrics, work.metric)
     measurable = possible
-    if machine is not None and machine.is_of_run:
-        possible = [name for name in possible if name in machine.rates]
+    if machine is not None:
+        possible = _measured(machine, possible, catalogue)
     figures = catalogue.values([work.metric, *possible])
     counts = {name: int((figures[name] > 0).sum()) for name in possible}
-    features = feature_set(counts, least=1 if machine is not None and machine.is_of_run else 2)
+    features = feature_set(counts, least=2 if machine is None else 1)
     everything = not wanted and machine is None
     rows = _Rows(features, figures, work.metric)
     for index, server in enumerate(catalogue.types):
@@ -153,11 +154,31 @@ def predict(
         return _result(work, metric.unit, rows, top, confidence)
     rows.add_machine(machine)
     result = _result(work, metric.unit, rows, top, confidence)
-    if not machine.is_of_run:
-        return result
-    used = {name.partition("/")[0] for name in features.metrics}
-    tools = {name.partition("/")[0] for name in measurable} - used
+    own = {name.partition("/")[0] for name in machine.rates}
+    tools = {name.partition("/")[0] for name in measurable} - own
     return replace(result, not_measured=tuple(sorted(tools)))
+
+
+def _measured(
+    machine: OwnMachine, possible: Sequence[str], catalogue: MarketCatalogue
+) -> list[str]:
+    """Returns the metrics that a machine has a rate of. UsageError for a name of a file that no
+    imported type has, and where nothing is left."""
+    metrics = catalogue.metadata.metrics
+    for name in () if machine.is_of_run else machine.rates:
+        if name not in metrics:
+            raise UsageError(
+                f"{machine.name}: no imported type has {name[:80]}{did_you_mean(name, metrics)}.",
+                "List the metrics by `nephoscope market --list`.",
+            )
+    own = [name for name in possible if name in machine.rates]
+    if not own:
+        raise UsageError(
+            f"{machine.name}: it has no figure of a small benchmark from which this work is "
+            "predicted.",
+            f"Measure some of: {listed(possible, 30)}.",
+        )
+    return own
 
 
 def _named(types: Sequence[ServerType], names: Sequence[str]) -> set[tuple[str, str]]:
@@ -196,8 +217,9 @@ def _own_row(machine: OwnMachine, features: FeatureSet) -> Array:
     row = features.row(machine.rates, machine.facts)
     if row is None:
         raise UsageError(
-            f"{machine.name}: missing are {listed(features.missing(machine.rates), 30)}.",
-            "Measure them on the machine and add a line METRIC,VALUE for each.",
+            f"{machine.name}: the interval of {listed(features.missing(machine.rates), 30)} "
+            "reaches 0.",
+            "Repeat the run with more trials.",
         )
     return row
 
@@ -258,7 +280,8 @@ def _predicted(rows: _Rows, forecast: GroupForecast, unit: str) -> list[Predicte
         if not forecast.is_near[place]:
             own = [new.features[place], *(rows.corners if place == len(new.servers) - 1 else ())]
             beyond = filter(None, (rows.chosen.beyond(row, known) for row in own))
-            reason = next(beyond, _FAR_ENDS if len(own) > 1 else _FAR)
+            far = _FAR_ENDS if len(own) > 1 else _FAR
+            reason = next((f"{outside}; {_INSTEAD}" for outside in beyond), far)
             result.append(_without(server, reason, new.rates[place]))
             continue
         value, low, high = (

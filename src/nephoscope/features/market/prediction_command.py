@@ -49,9 +49,9 @@ def predict(args: _PredictArguments) -> int:
     """Predict a work on server types that nobody measured.
 
     From small benchmarks of the imported types (`nephoscope import`): CPU, compression, hashing,
-    memory bandwidth. The intervals hold for a type of a provider and a CPU model that is not among
-    them; types that are unlike all others get none. Without PROVIDER/TYPE, --figures and --from,
-    all types without a figure of the work are predicted.
+    memory bandwidth, PassMark. The intervals are for a type of a provider and a CPU model that is
+    not among them; types that are unlike all others get none. Without PROVIDER/TYPE, --figures and
+    --from, all types without a figure of the work are predicted.
     """
     from nephoscope.features.market import own_machine, own_run, prediction
     from nephoscope.features.market.prediction_section import prediction_section

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from nephoscope.core import units
 from nephoscope.features.market.prediction_records import (
@@ -27,26 +27,62 @@ def _blocks(result: TypePrediction) -> Iterator[Block]:
     yield Sentence(_answer(result), lead=True)
     yield Sentence(
         f"Predicted from small benchmarks of {result.trained_on:,} measured types. "
-        f"{_percent(result.confidence)} intervals, for a type of a provider and a CPU model that "
-        f"nobody measured. {result.lacks}"
+        f"{_coverage(result)} {result.lacks}"
     )
     if result.types:
         yield _types(result)
     for grouping, checks in result.checks.items():
-        largest = sorted(checks, key=lambda check: -check.coverage.n)[:_CHECKED]
+        first = sorted(checks, key=_order(result.confidence))[:_CHECKED]
         covered: tuple[Column[HoldOutCheck], ...] = ratio(
             "inside their intervals", lambda check: check.coverage
         )
         yield table(
-            largest,
+            first,
             text(grouping, lambda check: wording.clean(check.group)),
             count("types", lambda check: check.coverage.n),
             *covered[:2],
             number("median error", lambda check: _percent(check.error)),
             number("half width", lambda check: f"±{_percent(check.half_width)}"),
-            caption=f"Each {grouping} predicted from all others:",
+            caption=f"Each {grouping} predicted from all others{_which(checks, result)}:",
         )
     yield from items(_notes(result))
+
+
+def _is_covered_less(check: HoldOutCheck, confidence: float) -> bool:
+    """States whether the whole interval of a group's coverage is below the confidence."""
+    return check.coverage.high is not None and check.coverage.high < confidence
+
+
+def _order(confidence: float) -> Callable[[HoldOutCheck], tuple[float, int]]:
+    """Returns the order of groups: those that are covered less, the least first; then by size."""
+    return lambda check: (
+        check.coverage.value if _is_covered_less(check, confidence) else 1.0,
+        -check.coverage.n,
+    )
+
+
+def _which(checks: Sequence[HoldOutCheck], result: TypePrediction) -> str:
+    is_less = any(_is_covered_less(check, result.confidence) for check in checks)
+    return ", first those that are covered less than promised" if is_less else ""
+
+
+def _coverage(result: TypePrediction) -> str:
+    """Returns what the intervals promise: no more than the predictions of left-out groups show."""
+    share = _percent(result.confidence)
+    names = wording.joined(f"{grouping}s" for grouping in result.checks)
+    parts = []
+    for grouping, checks in result.checks.items():
+        less = [each for each in checks if _is_covered_less(each, result.confidence)]
+        part = f"{len(less) or 'none'} of {wording.plural(len(checks), grouping)}"
+        if less:
+            least = min(less, key=lambda check: check.coverage.value)
+            covered = _percent(round(least.coverage.value, 2))
+            part += f" (at worst {wording.clean(least.group)}: {covered})"
+        parts.append(part)
+    return (
+        f"The intervals cover {share} of the types in the mean over left-out {names}, but not of "
+        f"each one: {wording.joined(parts)} are covered less."
+    )
 
 
 def _types(result: TypePrediction) -> Block:
@@ -106,8 +142,9 @@ def _notes(result: TypePrediction) -> Iterator[str]:
     if result.types_in_all > len(result.types):
         more = result.types_in_all - len(result.types)
         yield f"{wording.plural(more, 'more type')} with a prediction; --top shows more."
-    for each in result.types:
-        if each.predicted is None:
+    for place, each in enumerate(result.types):
+        # The first sentence of the page has the reason of the first type.
+        if each.predicted is None and place:
             yield f"{_name(each)} has no prediction: {each.reason}."
     if result.carried_by:
         shares = [f"{name} ({_growth(factor)})" for name, factor in result.carried_by.items()]

@@ -28,7 +28,8 @@ def _blocks(spread: CpuSpread) -> Iterator[Block]:
     yield Sentence(_answer(spread), lead=True)
     yield Sentence(
         f"{spread.lacks} The machines of a model are of different types: the spread has what types "
-        "differ in besides what launches of one type would give."
+        "differ in (their number of CPUs, where the rate is that of the whole machine) besides "
+        "what launches of one type would give."
     )
     if spread.models:
         ranges: tuple[Column[ModelSpread], ...] = ratio("p95 / p5", lambda row: row.range_ratio)
@@ -71,10 +72,16 @@ def _answer(spread: CpuSpread) -> str:
     wide = spread.models[0]
     several = sum(len(model.groups) > 1 for model in spread.models)
     text_ = wording.estimate_text(wording.plain(wide.range_ratio))
+    if len(spread.models) == 1:
+        speeds = wording.plural(len(wide.groups), "speed")
+        return (
+            f"{wide.cpu_model} has {speeds}: the 95th percentile of its rates is {text_} times the "
+            "5th."
+        )
     return (
         f"{wide.cpu_model} has the widest range of {len(spread.models)} CPU models by its lower "
-        f"bound: the 95th percentile is {text_} times the 5th. {several} of "
-        "the models have more than one speed."
+        f"bound: the 95th percentile is {text_} times the 5th. {several or 'None'} of the models "
+        f"{'has' if several == 1 else 'have'} more than one speed."
     )
 
 
@@ -123,7 +130,7 @@ def _notes(spread: CpuSpread) -> Iterator[str]:
     tested = sum(model.p_one_group is not None for model in spread.models)
     if tested:
         yield (
-            f"{tested} models have the 12 machines that a test for more than one speed needs; of "
-            "those with a single speed, the test finds several in at most 5 % of cases."
+            f"{wording.plural(tested, 'model')} with the 12 machines or more that a test for "
+            "several speeds needs; of those with a single speed, it finds several in at most 5 %."
         )
     yield from spread.notes
