@@ -141,13 +141,18 @@ def level_text(name: str, level: Any) -> str:
 
 def factors_text(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> str:
     """A setting in words; the order is that of the factors' names."""
+    return ", ".join(level_texts(factors, leave_out).values())
+
+
+def level_texts(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> dict[str, str]:
+    """Returns factor -> its level in words, those that a setting in words consists of."""
     hidden = set(leave_out)
     if factors.get("process") == 0:  # the only loop of its CPU
         hidden.add("process")
     is_baseline = factors.get("resource") == "none" and not hidden & _LOAD
     hidden |= _LOAD if is_baseline else set()
-    texts = [level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden]
-    return ", ".join(["baseline", *texts] if is_baseline else texts)
+    texts = {k: level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden}
+    return {"resource": "baseline", **texts} if is_baseline else texts
 
 
 def bytes_text(value: float) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from nephoscope.core import documents
 from nephoscope.core.errors import UsageError
+from nephoscope.core.naming import factors_text, line_name
 from nephoscope.core.reading import regular
 from nephoscope.core.reading.printable import escaped
 from nephoscope.httpd.responses import RenderedResponse, failure
@@ -139,10 +140,14 @@ def journal(store: Store, run: str) -> RenderedResponse:
 
 
 def trials(store: Store, run: str, offset: int, limit: int) -> RenderedResponse:
-    """Returns the records of a run's trials in the order of execution."""
+    """Returns the records of a run's trials in the order of execution, with settings in words."""
     records = store.open(run).records()
     rows = [
-        {"trial": record.key.name, **documents.to_json(record)}
+        {
+            "trial": record.key.name,
+            "setting": factors_text(record.factors),
+            **documents.to_json(record),
+        }
         for record in records[offset : offset + limit]
     ]
     return document({"run": run, "total": len(records), "offset": offset, "trials": rows})
@@ -192,7 +197,9 @@ def samples(
                 "points": [[row["at_ns"], row["value"], row["count"]] for row in drawn_rows],
             }
         )
-    return document({"run": run, "unit": unit, "samples": points, "trials": rows})
+    named = line_name(benchmark, metric, wanted) if rows else ""
+    content = {"run": run, "label": named, "unit": unit, "samples": points, "trials": rows}
+    return document(content)
 
 
 def _object(text: str) -> Any:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
-from nephoscope.core.naming import level_name
+from nephoscope.core.naming import factors_text
 from nephoscope.features.studies.definition.selectors import MeasuredFigure, MetricSelection
 from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.stats import compare
@@ -99,7 +99,7 @@ def _has_levels(factors: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _levels(factors: Mapping[str, Any]) -> str:
-    levels = ", ".join(f"{name}={level_name(level)}" for name, level in factors.items())
+    levels = factors_text(factors)
     return f" ({levels})" if levels else ""
 
 
