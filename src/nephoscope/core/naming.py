@@ -130,6 +130,14 @@ def level_text(name: str, level: Any) -> str:
         stem, text = name.removesuffix("_bytes"), bytes_text(number)
     elif name.endswith("_ns") and number is not None:
         stem, text = name.removesuffix("_ns"), units.format_value(number, "ns")
+    elif name.endswith("_bits_per_s") and number is not None:
+        stem, text = name.removesuffix("_bits_per_s"), units.format_value(number, "bits_per_s")
+    elif name.endswith("_bytes_per_s") and number is not None:
+        stem, text = name.removesuffix("_bytes_per_s"), units.format_value(number, "bytes_per_s")
+    elif name.endswith("_per_s") and number is not None:
+        stem, text = name.removesuffix("_per_s"), f"{number:.9g}/s"
+    elif isinstance(level, float):
+        text = f"{level:.9g}"
     elif isinstance(level, str) and not (
         # A region may bear the name of a user base; 'a', 'none' and '50ms' alone say nothing.
         name in ("user_base", "arm") or level == "none" or level[:1].isdigit()
