@@ -334,6 +334,13 @@ def test_fleet_and_capacity_show_what_was_measured(view: Watched, site: Site) ->
     rows = view.page.get_by_role("region").locator("tbody tr").all_inner_texts()
     assert [row.split()[0] for row in rows] == ["100", "200", "300", "400"]
     assert "n/a" not in view.text()
+    with view.page.expect_download() as saved:
+        view.page.get_by_role("button", name="Save as CSV").click()
+    lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "series,requests offered per second,value in ns,low,high"
+    assert [line.split(",")[:2] for line in lines[1:5]] == [
+        ["p50", rate] for rate in ("100", "200", "300", "400")
+    ]
 
 
 def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site: Site) -> None:
@@ -348,6 +355,11 @@ def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site
     frame = view.page.frame_locator("iframe")
     frame.get_by_role("heading", name="Summary", exact=True).wait_for()
     frame.locator(".main-svg").first.wait_for()  # the report's own script may run, and draws
+    with view.page.expect_download() as saved:
+        frame.get_by_role("button", name="Save as CSV").first.click()
+    text = Path(saved.value.path()).read_text(encoding="utf-8")
+    assert text.startswith("series,")
+    assert len(text.splitlines()) > 1
 
 
 def test_changes_of_a_history_lead_to_the_samples_of_their_trials(

@@ -116,7 +116,8 @@ def report(store: Store, run: str, analyse: bool) -> RenderedResponse:
     if not _REPORT_POLICY.fullmatch(allowed):
         allowed = "default-src 'none'"  # a page that this program did not write runs no script
     headers = {
-        "content-security-policy": f"sandbox allow-scripts; frame-ancestors 'self'; {allowed}",
+        "content-security-policy": "sandbox allow-scripts allow-downloads; "
+        f"frame-ancestors 'self'; {allowed}",
         "x-frame-options": "SAMEORIGIN",
     }
     return RenderedResponse(200, page, "text/html; charset=utf-8", headers)
