@@ -42,8 +42,8 @@ HOSTILE = (
     "<script>document.title='owned'</script>"
 )
 PATIENCE_MS = 1000 * PATIENCE_S
-MAX_SHIFT = 0.1
-"""Cumulative layout shift that Web Vitals call good."""
+MAX_SHIFT = 0.01
+"""Cumulative layout shift that nobody sees; Web Vitals call 0.1 good."""
 
 
 @dataclass
@@ -265,11 +265,7 @@ def test_every_view_loads_fits_and_is_accessible(
                 "axe.run({iframes: false}).then(r => r.violations.map(v => "
                 "[v.impact, v.id, v.nodes[0].html, v.nodes[0].failureSummary]))"
             )
-            problems += [
-                f"{name}: {violation}"
-                for violation in found
-                if violation[0] in ("serious", "critical")
-            ]
+            problems += [f"{name}: {violation}" for violation in found]
     assert problems == []
 
 
