@@ -27,6 +27,7 @@ RIGHT_TEXTS = [
     "The difference is -3.2 ms [-4.1, -2.0]. None of them was excluded.",
     "1.67 of 2 CPUs; 43,198 of 43,200 slots; lost 0.1 % of the requests",
     "throughput 12300 /s [12,250, 12,340]",
+    "Run nephoscope bench disk.io --set queue_depth=4. mitigations=auto; labels: site=b.",
     "p99 ≥ 990 ms (90 % of the requests were never answered)",
 ]
 WRONG_TEXTS = {
@@ -36,6 +37,7 @@ WRONG_TEXTS = {
     "INCONCLUSIVE [?, ?]": "no figure",
     "median nan ms": "no figure",
     "exit code None": "no figure",
+    "latency of disk.io (queue_depth=4)": "not in words",
     "CPU time -69.0 µs": "negative",
     "packet loss was 180 %": "no share",
     "144 of 12 valid": "larger than the whole",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+
+from nephoscope import catalog
 
 NUMBER = r"[+\-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+\-]?\d+)?"
 _VALUE = rf"(?:×\s?{NUMBER}|{NUMBER}(?:\s?%)?|unbounded)"
@@ -42,6 +45,9 @@ _WORSE = re.compile(
     rf"\b(?P<change>{NUMBER}) % (?:slower|faster|lower|higher|more|less)\s*"
     rf"\[(?P<low>{NUMBER}),\s*(?P<high>{NUMBER})\]"
 )
+
+_SETTING = re.compile(r"(?<![\w\-=./:`'{,])(?P<name>[a-z]\w*)=(?P<level>[\w.\-]+)")
+_COMMAND = re.compile(r"--set|--\w+=|\bnephoscope [a-z]|^\$ ")
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ def of_text(text: str) -> list[str]:
         *_shares(text),
         *_parts(text),
         *_directions(text),
+        *_raw_settings(text),
     ]
 
 
@@ -150,3 +157,18 @@ def _directions(text: str) -> Iterator[str]:
         low = printed(match["low"])
         if low and low.value < -low.tolerance:
             yield f"'{match.group()}': a direction is stated although the interval includes none"
+
+
+def _raw_settings(text: str) -> Iterator[str]:
+    for match in _SETTING.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 : text.find("\n", match.end())]
+        if match["name"] in _parameters() and not _COMMAND.search(line):
+            yield f"'{match.group()}' names a parameter as a plan does, not in words"
+
+
+@cache
+def _parameters() -> frozenset[str]:
+    """The names of all parameters of all benchmarks."""
+    return frozenset(
+        param.id for spec in catalog.load().benchmarks.values() for param in spec.params
+    )

@@ -274,7 +274,7 @@ def run_facts() -> RunSummary:
         budget_s=60,
         spent_s=58.2,
         converged=False,
-        not_converged=("disk.io disk_operations_per_s (operation=randread, queue_depth=32)",),
+        not_converged=("disk.io disk_operations_per_s (queue depth 32, random read)",),
         confidence=0.95,
         margin=0.03,
         question="What does this machine deliver, and how steadily?",

@@ -42,8 +42,8 @@ HOSTILE = (
     "<script>document.title='owned'</script>"
 )
 PATIENCE_MS = 1000 * PATIENCE_S
-MAX_SHIFT = 0.1
-"""Cumulative layout shift that Web Vitals call good."""
+MAX_SHIFT = 0.01
+"""Cumulative layout shift that nobody sees; Web Vitals call 0.1 good."""
 
 
 @dataclass
@@ -265,11 +265,7 @@ def test_every_view_loads_fits_and_is_accessible(
                 "axe.run({iframes: false}).then(r => r.violations.map(v => "
                 "[v.impact, v.id, v.nodes[0].html, v.nodes[0].failureSummary]))"
             )
-            problems += [
-                f"{name}: {violation}"
-                for violation in found
-                if violation[0] in ("serious", "critical")
-            ]
+            problems += [f"{name}: {violation}" for violation in found]
     assert problems == []
 
 
@@ -334,6 +330,13 @@ def test_fleet_and_capacity_show_what_was_measured(view: Watched, site: Site) ->
     rows = view.page.get_by_role("region").locator("tbody tr").all_inner_texts()
     assert [row.split()[0] for row in rows] == ["100", "200", "300", "400"]
     assert "n/a" not in view.text()
+    with view.page.expect_download() as saved:
+        view.page.get_by_role("button", name="Save as CSV").click()
+    lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "series,requests offered per second,value in ns,low,high"
+    assert [line.split(",")[:2] for line in lines[1:5]] == [
+        ["p50", rate] for rate in ("100", "200", "300", "400")
+    ]
 
 
 def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site: Site) -> None:
@@ -348,6 +351,11 @@ def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site
     frame = view.page.frame_locator("iframe")
     frame.get_by_role("heading", name="Summary", exact=True).wait_for()
     frame.locator(".main-svg").first.wait_for()  # the report's own script may run, and draws
+    with view.page.expect_download() as saved:
+        frame.get_by_role("button", name="Save as CSV").first.click()
+    text = Path(saved.value.path()).read_text(encoding="utf-8")
+    assert text.startswith("series,")
+    assert len(text.splitlines()) > 1
 
 
 def test_changes_of_a_history_lead_to_the_samples_of_their_trials(

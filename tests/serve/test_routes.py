@@ -13,10 +13,13 @@ from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.schemas import validate
 from tests.serve.made import TOKEN, call, settings
 
+from nephoscope.core.errors import UnknownName
 from nephoscope.core.model import Sample, Setting
 from nephoscope.httpd.access import COOKIE, FAILURES_PER_CLIENT
 from nephoscope.serve.app import make_app
-from nephoscope.store import Store, StoredRun
+from nephoscope.serve.dashboard import Dashboard
+from nephoscope.store import Store, StoredRun, index
+from nephoscope.store.index import RunIndex, Snapshot
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m"
 JSON = {"content-type": "application/json"}
@@ -46,6 +49,30 @@ def app(tmp_path: Path, runs: list[StoredRun]) -> Any:
 
 def ids(app: Any, query: str) -> list[str]:
     return [run["id"] for run in call(app, f"/api/v1/runs?{query}").json["runs"]]
+
+
+def test_a_run_has_its_page_while_the_list_is_still_being_read(
+    tmp_path: Path, runs: list[StoredRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times_s, real = iter([-1.0, -1.0]), RunIndex._read_store
+
+    def read(self: RunIndex) -> Snapshot:
+        monkeypatch.setattr(index, "READ_TIME_S", next(times_s, 60.0))
+        return real(self)
+
+    monkeypatch.setattr(RunIndex, "_read_store", read)
+    dashboard = Dashboard(settings(tmp_path / "store"))
+    assert asyncio.run(dashboard.run(runs[0].id)).row.id == runs[0].id
+    with pytest.raises(UnknownName, match="no run 'nosuch'"):
+        asyncio.run(dashboard.run("nosuch"))
+
+
+def test_a_list_that_does_not_grow_ends_the_search(
+    tmp_path: Path, runs: list[StoredRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "READ_TIME_S", -1.0)
+    with pytest.raises(UnknownName):
+        asyncio.run(Dashboard(settings(tmp_path / "store")).run(runs[0].id))
 
 
 def test_runs_are_listed_filtered_and_paged(app: Any, runs: list[StoredRun]) -> None:

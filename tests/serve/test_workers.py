@@ -82,7 +82,7 @@ def test_the_report_may_run_its_own_scripts_only(tmp_path: Path, run: StoredRun)
         made = await pool.answer("report", {"run": run.id, "analyse": True})
         policy = made.headers["content-security-policy"]
         assert policy.startswith(
-            "sandbox allow-scripts; frame-ancestors 'self'; default-src 'none'"
+            "sandbox allow-scripts allow-downloads; frame-ancestors 'self'; default-src 'none'"
         )
         assert "'sha256-" in policy
         report_files.write(analyse_run.build(run), run.report_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nephoscope.core import units
@@ -126,10 +126,8 @@ def level_text(name: str, level: Any) -> str:
         words = " ".join(_ACRONYMS.get(word, word) for word in name.split("_"))
         return clean(words if level else f"not {words}")
     stem, text = name, clean(level)
-    if name.endswith("_bytes") and number is not None:
-        stem, text = name.removesuffix("_bytes"), bytes_text(number)
-    elif name.endswith("_ns") and number is not None:
-        stem, text = name.removesuffix("_ns"), units.format_value(number, "ns")
+    if number is not None:
+        stem, text = _amount(name, number)
     elif isinstance(level, str) and not (
         # A region may bear the name of a user base; 'a', 'none' and '50ms' alone say nothing.
         name in ("user_base", "arm") or level == "none" or level[:1].isdigit()
@@ -139,15 +137,28 @@ def level_text(name: str, level: Any) -> str:
     return f"{words} {text}"
 
 
+def _amount(name: str, number: float) -> tuple[str, str]:
+    """Returns the name of a factor without its unit, and a number in that unit."""
+    for ending, text in _AMOUNTS.items():
+        if name.endswith(ending):
+            return name.removesuffix(ending), text(number)
+    return name, f"{number:.0f}" if number.is_integer() else f"{number:.9g}"
+
+
 def factors_text(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> str:
     """A setting in words; the order is that of the factors' names."""
+    return ", ".join(level_texts(factors, leave_out).values())
+
+
+def level_texts(factors: Mapping[str, Any], leave_out: Iterable[str] = ()) -> dict[str, str]:
+    """Returns factor -> its level in words, those that a setting in words consists of."""
     hidden = set(leave_out)
     if factors.get("process") == 0:  # the only loop of its CPU
         hidden.add("process")
     is_baseline = factors.get("resource") == "none" and not hidden & _LOAD
     hidden |= _LOAD if is_baseline else set()
-    texts = [level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden]
-    return ", ".join(["baseline", *texts] if is_baseline else texts)
+    texts = {k: level_text(k, v) for k, v in sorted(factors.items()) if k not in hidden}
+    return {"resource": "baseline", **texts} if is_baseline else texts
 
 
 def bytes_text(value: float) -> str:
@@ -168,6 +179,14 @@ def common_factors(factor_sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+_AMOUNTS: Mapping[str, Callable[[float], str]] = {
+    "_bytes": bytes_text,
+    "_ns": lambda ns: units.format_value(ns, "ns"),
+    "_bits_per_s": lambda rate: units.format_value(rate, "bits_per_s"),
+    "_bytes_per_s": lambda rate: units.format_value(rate, "bytes_per_s"),
+    "_per_s": lambda rate: f"{rate:.9g}/s",
+}
+"""Ending of a factor's name -> its numbers with their unit; the first one that fits."""
 _PHASE = re.compile(r"^in phase [a-z]+: ")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from nephoscope.core import documents
 from nephoscope.core.errors import UsageError
+from nephoscope.core.naming import factors_text, line_name
 from nephoscope.core.reading import regular
 from nephoscope.core.reading.printable import escaped
 from nephoscope.httpd.responses import RenderedResponse, failure
@@ -115,7 +116,8 @@ def report(store: Store, run: str, analyse: bool) -> RenderedResponse:
     if not _REPORT_POLICY.fullmatch(allowed):
         allowed = "default-src 'none'"  # a page that this program did not write runs no script
     headers = {
-        "content-security-policy": f"sandbox allow-scripts; frame-ancestors 'self'; {allowed}",
+        "content-security-policy": "sandbox allow-scripts allow-downloads; "
+        f"frame-ancestors 'self'; {allowed}",
         "x-frame-options": "SAMEORIGIN",
     }
     return RenderedResponse(200, page, "text/html; charset=utf-8", headers)
@@ -139,10 +141,14 @@ def journal(store: Store, run: str) -> RenderedResponse:
 
 
 def trials(store: Store, run: str, offset: int, limit: int) -> RenderedResponse:
-    """Returns the records of a run's trials in the order of execution."""
+    """Returns the records of a run's trials in the order of execution, with settings in words."""
     records = store.open(run).records()
     rows = [
-        {"trial": record.key.name, **documents.to_json(record)}
+        {
+            "trial": record.key.name,
+            "setting": factors_text(record.factors),
+            **documents.to_json(record),
+        }
         for record in records[offset : offset + limit]
     ]
     return document({"run": run, "total": len(records), "offset": offset, "trials": rows})
@@ -192,7 +198,9 @@ def samples(
                 "points": [[row["at_ns"], row["value"], row["count"]] for row in drawn_rows],
             }
         )
-    return document({"run": run, "unit": unit, "samples": points, "trials": rows})
+    named = line_name(benchmark, metric, wanted) if rows else ""
+    content = {"run": run, "label": named, "unit": unit, "samples": points, "trials": rows}
+    return document(content)
 
 
 def _object(text: str) -> Any:

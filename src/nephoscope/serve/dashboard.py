@@ -55,8 +55,13 @@ class Dashboard:
         """Returns a run by its whole id, or `latest`. UnknownName where there is none."""
         snapshot = await self.snapshot()
         run = snapshot.by_id.get(name)
-        if run is None and name != "latest":  # it may have begun a moment ago
-            run = (await asyncio.to_thread(self.index.snapshot, fresh=True)).by_id.get(name)
+        read, grows = -1, name != "latest"
+        # It may have begun a moment ago, or the list is still being read.
+        while run is None and grows:
+            newer = await asyncio.to_thread(self.index.snapshot, fresh=True)
+            run = newer.by_id.get(name)
+            grows = not newer.is_complete and len(newer.by_id) > read
+            read = len(newer.by_id)
         if run is None and name == "latest" and snapshot.runs:  # as the command line has it
             usable = (run for run in snapshot.runs if run.row.state not in WITHOUT_RESULTS)
             run = next(usable, snapshot.runs[0])

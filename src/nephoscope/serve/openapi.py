@@ -70,9 +70,10 @@ class TrialSamples:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The samples of a metric in the trials of a run."""
+    """The samples of a metric in the trials of a run. label: the metric with its setting."""
 
     run: str
+    label: str
     unit: str
     samples: int
     trials: tuple[TrialSamples, ...]

@@ -14,7 +14,7 @@ from nephoscope import catalog
 from nephoscope.core.errors import StoreError
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better, Consistency, Estimate, MetricResult, factors_key
-from nephoscope.core.naming import common_factors
+from nephoscope.core.naming import common_factors, level_texts
 from nephoscope.httpd.responses import RenderedResponse, failure
 from nephoscope.report import selection, summary, wording
 from nephoscope.results import names
@@ -31,8 +31,8 @@ class NamedEstimate:
 
     run: that measured it. title: of the metric; setting: what distinguishes it from others of that
     title, in words. factors: the whole setting as JSON text, which addresses its history and
-    samples. value, interval, variation: as texts of the report. doubts: sentences on why a reader
-    must doubt it.
+    samples. levels: factor -> its level in words, of the whole setting. value, interval, variation:
+    as texts of the report. doubts: sentences on why a reader must doubt it.
     """
 
     run: str
@@ -42,6 +42,7 @@ class NamedEstimate:
     metric: str
     target: str
     factors: str
+    levels: Mapping[str, str]
     better: Better
     estimate: Estimate
     value: str
@@ -157,6 +158,7 @@ def named(run: str, title: str, setting: str, line: MetricResult) -> NamedEstima
         metric=line.metric,
         target=line.target,
         factors=factors_key(line.factors),
+        levels=level_texts(line.factors),
         better=line.better,
         estimate=line.estimate,
         value=wording.value_text(line.estimate),

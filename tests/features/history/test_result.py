@@ -172,7 +172,7 @@ def test_edited_parameters_begin_a_series_that_is_linked_to_the_old_one() -> Non
     new = replace(series(np.ones(5), at_s=later), params={"digits": 2000})
     histories = link([analyse(one, HistorySettings()) for one in (new, old)])
     assert [bool(one.continues) for one in histories] == [True, False]
-    assert "digits 1000 → 2000" in histories[0].continues
+    assert "from digits 1000 to digits 2000" in histories[0].continues
 
 
 def test_a_shift_is_read_as_a_percentage_with_its_interval() -> None:

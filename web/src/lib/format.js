@@ -54,12 +54,6 @@ export function moment(value) {
 // "1 run", "2 runs".
 export const counted = (count, noun) => `${count.toLocaleString("en-GB")} ${noun}${count === 1 ? "" : "s"}`;
 
-export function setting(factors) {
-  return Object.entries(factors ?? {})
-    .map(([name, level]) => `${name}=${String(level).slice(0, 40)}`)
-    .join(", ");
-}
-
 // As Python's json.dumps(sort_keys=True, separators=(",", ":")) writes it.
 export function factorsKey(factors) {
   const keys = Object.keys(factors ?? {}).sort();

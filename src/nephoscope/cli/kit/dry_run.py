@@ -13,7 +13,7 @@ from nephoscope.cli.kit import output
 from nephoscope.core import units
 from nephoscope.core.documents import to_json
 from nephoscope.core.model import SELF
-from nephoscope.core.naming import plural
+from nephoscope.core.naming import factors_text, plural
 
 if TYPE_CHECKING:
     from nephoscope.core.model import Setting
@@ -229,7 +229,7 @@ def _settings(settings: Sequence[Setting], estimate: RunEstimate) -> str:
         [
             str(setting.index),
             setting.benchmark,
-            _levels(setting.factors) or "-",
+            factors_text(setting.factors) or "-",
             _who(setting),
             units.format_value(estimate.settings[setting.index].seconds * 1e9, "ns", 2),
         ]
@@ -237,10 +237,6 @@ def _settings(settings: Sequence[Setting], estimate: RunEstimate) -> str:
     ]
     head = ["no", "benchmark", "factors", "on", "per trial"]
     return f"Settings:\n{_shortened(head, rows, (0, 4))}"
-
-
-def _levels(factors: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={level}" for name, level in factors.items())
 
 
 def _who(setting: Setting) -> str:

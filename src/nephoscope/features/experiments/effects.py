@@ -16,6 +16,7 @@ import numpy as np
 
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Better
+from nephoscope.core.naming import level_text
 from nephoscope.stats.compare import MARGIN, TwoSampleComparison, paired, round_shifts
 from nephoscope.stats.statistics.dependence import ASSUMED
 from nephoscope.stats.statistics.values import Array, Refused
@@ -81,7 +82,7 @@ class Contrast:
             margin=margin,
             unit="ratio",
             confidence=confidence,
-            names=(f"{self.factor}={self.reference}", f"{self.factor}={self.level}"),
+            names=(level_text(self.factor, self.reference), level_text(self.factor, self.level)),
             prior=prior,
         )
         return LevelEffect(

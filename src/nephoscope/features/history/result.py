@@ -11,6 +11,7 @@ import numpy as np
 
 from nephoscope.core import units
 from nephoscope.core.model import Better, Estimate
+from nephoscope.core.naming import level_text
 from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history import moved_costs
 from nephoscope.features.history.records import (
@@ -146,7 +147,8 @@ def _continued(series: SeriesHistory, histories: Sequence[SeriesHistory]) -> str
         return ""
     before = max(earlier, key=lambda entry: entry.points[-1].at_s)
     changed = [
-        f"{name} {before.params.get(name, 'not stated')} → {value}"
+        f"from {level_text(name, before.params.get(name, 'not stated'))} to "
+        f"{level_text(name, value)}"
         for name, value in series.params.items()
         if before.params.get(name) != value
     ]

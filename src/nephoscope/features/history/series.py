@@ -13,7 +13,7 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.errors import StoreError, UnknownName
 from nephoscope.core.model import INTERNAL, RECORDED, Better, Estimate, Shape, factors_key, stated
-from nephoscope.core.naming import line_name
+from nephoscope.core.naming import factors_text, line_name
 from nephoscope.features.compaction.reading import REPETITION as REPETITION
 from nephoscope.features.compaction.summarise import MACHINE, estimate_of, summary_of
 from nephoscope.results import lines, names
@@ -70,6 +70,11 @@ class Series:
     def label(self) -> str:
         """Returns the name of the metric with its setting."""
         return line_name(self.benchmark, self.metric, self.factors)
+
+    @stated
+    def params_text(self) -> str:
+        """Returns the other parameters in words."""
+        return factors_text(self.params)
 
 
 def read(

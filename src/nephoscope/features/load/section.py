@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 
 from nephoscope.core.model import RunResult
-from nephoscope.core.naming import level_name
 from nephoscope.features.load import charts, generator_table, sentences, tools
 from nephoscope.features.load.result import LoadAnalysis, LoadCounts
 from nephoscope.report import wording
@@ -94,5 +93,5 @@ def _whole(load: LoadAnalysis) -> LoadCounts:
 
 
 def _name(line: LoadCounts) -> str:
-    levels = ", ".join(f"{name}={level_name(level)}" for name, level in line.factors.items())
+    levels = wording.factors_text(line.factors)
     return f"{line.benchmark} on {line.target}{f' ({levels})' if levels else ''}"

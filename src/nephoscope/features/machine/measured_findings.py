@@ -9,7 +9,7 @@ from statistics import fmean, median, stdev
 from nephoscope.catalog import SIMULATED, instruments
 from nephoscope.core import units
 from nephoscope.core.model import Consistency, Estimate, Finding, Severity, factors_key
-from nephoscope.core.naming import full_name, plural
+from nephoscope.core.naming import factors_text, full_name, plural
 from nephoscope.results import names
 from nephoscope.results.machine_figures import MachineFigures
 from nephoscope.stats import facts
@@ -168,7 +168,7 @@ def small_cache(case: TargetEvidence) -> Answers:
     for ladder in _figures(case).memory_levels:
         if ladder.benchmark != instruments.MEM_LATENCY or ladder.target != case.target:
             continue
-        levels = ", ".join(f"{name}={level}" for name, level in ladder.factors.items())
+        levels = factors_text(ladder.factors)
         for knee in ladder.knees:
             size = announced.get(knee.level) if knee.level == "L3" else None
             if size and knee.last_length_bytes and knee.last_length_bytes < _SMALL_CACHE * size:

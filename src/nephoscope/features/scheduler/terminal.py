@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from nephoscope.cli.kit import output
 from nephoscope.features.scheduler.inference.sentences import percent
 from nephoscope.features.scheduler.inference.verdict import Obtained, Scheduler
+from nephoscope.report import wording
 
 _WINDOW_KINDS = {
     "one": "one busy loop",
@@ -23,8 +24,7 @@ def text(schedulers: Iterable[Scheduler]) -> str:
 
 def block(scheduler: Scheduler) -> str:
     """One verdict."""
-    levels = ", ".join(f"{name}={level}" for name, level in sorted(scheduler.conditions.items()))
-    head = f"{scheduler.target}{f' ({levels})' if levels else ''}: {scheduler.word.value}"
+    head = f"{wording.target_text(scheduler.target, scheduler.conditions)}: {scheduler.word.value}"
     parts = [head, _filled(scheduler.sentence), _shares(scheduler.per_cpu)]
     parts += [_filled(f"- {sentence}") for sentence in scheduler.evidence]
     parts += [_filled(f"! {sentence}") for sentence in scheduler.contradictions]

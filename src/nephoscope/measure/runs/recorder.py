@@ -11,6 +11,7 @@ from typing import Any
 from nephoscope import __version__
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Setting, TrialKey, TrialRecord
+from nephoscope.core.naming import factors_text
 from nephoscope.measure.plans import Plan
 from nephoscope.measure.runs.observer import Observer, Status
 from nephoscope.measure.runs.schedule.alternatives import Outcome
@@ -177,5 +178,6 @@ def _ended(record: TrialRecord) -> dict[str, Any]:
 
 def _refusal(outcome: Outcome) -> str:
     """Why a result says nothing about an alternative, for the manifest."""
-    levels = "".join(f"{name}={level} " for name, level in outcome.factors.items())
-    return f"{outcome.benchmark} {levels}on {outcome.target}: {outcome.reason}"
+    levels = factors_text(outcome.factors)
+    setting = f" ({levels})" if levels else ""
+    return f"{outcome.benchmark}{setting} on {outcome.target}: {outcome.reason}"

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
-from nephoscope.core.naming import level_name
+from nephoscope.core.naming import line_name
 from nephoscope.features.studies.definition.selectors import MeasuredFigure, MetricSelection
 from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.stats import compare
@@ -78,7 +78,7 @@ def select(result: RunResult, figure: MeasuredFigure, selection: MetricSelection
         # Rows of loads and hooks count only where their factors are selected.
         and not (AUXILIARY_FACTORS & metric.factors.keys()) - factors.keys()
     ]
-    description = f"{benchmark} {name}" + (f" on {target}" if target else "") + _levels(factors)
+    description = line_name(benchmark, name, factors) + (f" on {target}" if target else "")
     if not matches:
         raise Absent(f"the run has no valid trial of {description}")
     # A metric of everything, and those of its parts: nothing more was selected than the first.
@@ -96,11 +96,6 @@ def _has_levels(factors: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         name in factors and (factors[name] == level or str(factors[name]) == str(level))
         for name, level in wanted.items()
     )
-
-
-def _levels(factors: Mapping[str, Any]) -> str:
-    levels = ", ".join(f"{name}={level_name(level)}" for name, level in factors.items())
-    return f" ({levels})" if levels else ""
 
 
 def _ratio(above: MetricResult, below: MetricResult, confidence: float) -> Estimate:
