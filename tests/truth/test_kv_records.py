@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_record_is_read_before_it_is_modified() -> None:
     sent = int(trial.one("sent_count"))
     assert len(commands) == sent + modified
     assert in_bounds(modified, sent, 0.5)
-    for before, after in zip(commands, commands[1:], strict=False):
+    for before, after in pairwise(commands):
         assert after[0] == "HGETALL" or before == ("HGETALL", after[1])
 
 

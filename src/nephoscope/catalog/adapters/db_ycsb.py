@@ -88,7 +88,9 @@ def zipf_statements(items: int) -> str:
     if items == 1:
         return "\\set rank 0\n"
     total, first_two = harmonic(items), 1 + 2**-EXPONENT
-    slope = (1 - (2 / items) ** (1 - EXPONENT)) / (1 - first_two / total)
+    # Two items have no further ranks.
+    rest = max(1e-9, 1 - first_two / total)
+    slope = (1 - (2 / items) ** (1 - EXPONENT)) / rest
     return (
         "\\set u random(1, 9007199254740992) / 9007199254740993.0\n"
         f"\\set area :u * {total!r}\n"
@@ -103,8 +105,7 @@ def choice_statements(workload: CoreWorkload, records: int, clients: int) -> str
     if workload.is_latest:
         return zipf_statements(records - clients)
     return (
-        zipf_statements(SCATTERED_ITEMS)
-        + f"\\set number abs(hash_fnv1a(:rank, 0)) % {records}\n"
+        zipf_statements(SCATTERED_ITEMS) + f"\\set number abs(hash_fnv1a(:rank, 0)) % {records}\n"
     )
 
 
@@ -119,7 +120,9 @@ _VALUE = "x" * (FIELD_BYTES - 10)
 _DRAWN = "\\set value random(1000000000, 9999999999)\n"
 
 
-def scripts(workload: CoreWorkload, records: int, clients: int, scan_records: int) -> dict[str, str]:
+def scripts(
+    workload: CoreWorkload, records: int, clients: int, scan_records: int
+) -> dict[str, str]:
     """Returns pgbench's script of each operation of a workload."""
     chosen = choice_statements(workload, records, clients)
     key = _key(":number")
@@ -170,7 +173,6 @@ def _command(params: Params) -> ToolCommand:
             f"{clients} records.",
             "Set more `records` than `clients`.",
         )
-    # psql and pgbench read it; the password comes by the file that each reads once.
     connection = (
         f"host={PEER_ADDRESS} port={PEER_PORT} user={postgresql.ROLE} {postgresql.CONNECTION}"
     )
@@ -241,7 +243,9 @@ def _parse(output: Output) -> list[Sample]:
         operations = {name: (done, mean_ms)}
     counted = sum(count for count, _ in operations.values())
     if counted != done:
-        raise ToolError(f"its scripts have {counted:.0f} transactions, and the whole has {done:.0f}.")
+        raise ToolError(
+            f"its scripts have {counted:.0f} transactions, and the whole has {done:.0f}."
+        )
     samples = scalars({"operations_per_s": per_s})
     for name, (count, mean_ms) in operations.items():
         values = {"latency_mean_ns": mean_ms * 1e6, "operations_count": count}
@@ -285,20 +289,20 @@ ADAPTER = adapter(
     parse=_parse,
     server=postgresql.SERVER,
     measures="""
-How many operations of a YCSB core workload a PostgreSQL server completes a second, and how long each
-kind takes: a (50 % read, 50 % update), b (95 % read, 5 % update), c (read), d (95 % read, 5 %
+How many operations of a YCSB core workload a PostgreSQL server completes a second, and how long
+each kind takes: a (50 % read, 50 % update), b (95 % read, 5 % update), c (read), d (95 % read, 5 %
 insert, the latest records first), e (95 % scan of 1 to `scan_records` records, 5 % insert), f (50 %
 read, 50 % read-modify-write).""",
     how=postgresql.PAGE
     + """
-A table has the records under a hashed key, as in YCSB; each operation is a script of pgbench with its
-share as weight. Reads return all fields, updates write one. Records are drawn by Zipf's law with
+A table has the records under a hashed key, as in YCSB; each operation is a script of pgbench with
+its share as weight. Reads return all fields, updates write one. Records are drawn by Zipf's law with
 exponent 0.99: an item of ten thousand million, hashed (FNV-1a) onto the records. In workload d the
 age of the record is drawn by that law; as many inserts as there are clients are left out, because
 they may not be committed.""",
     truth="""
-The server counts as many inserted and updated rows as the script reports operations; the numbers that
-pgbench draws with these statements have the closed form of Zipf's law.""",
+The server counts as many inserted and updated rows as the script reports operations; the numbers
+that pgbench draws with these statements have the closed form of Zipf's law.""",
     cross_check="`kv.load` with `workload` runs the same on Redis.",
     overhead_page="""
 pgbench keeps a CPU busy where operations are short. Each trial makes a cluster (1 to 2 s) and its
