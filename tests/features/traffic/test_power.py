@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.features.traffic.made import TIMES, pcap
+from tests.features.traffic.made import pcap, power_meter
 from tests.features.traffic.test_energy import SIMPLE
 
 from nephoscope import command_line
@@ -173,16 +173,15 @@ def test_a_trace_of_the_captures_own_clock(
 ) -> None:
     capture, meter = tmp_path / "capture.pcap", tmp_path / "meter.csv"
     capture.write_bytes(pcap())
-    times = np.arange(TIMES[0] - 2, TIMES[-1] + 30, 0.01)
-    rows = [f"{time:.3f},0.1,4" for time in times]
-    meter.write_text("\n".join(["time_s,current_a,voltage_v", *rows]), "utf-8")
+    meter.write_text(power_meter(), "utf-8")
+    trace = power.read(meter)
     words = ["network", "traffic", str(capture), "--radio", "lte", "--power", str(meter)]
     assert command_line.main([*words, "--json"]) == 0
     (traffic,) = json.loads(capsys.readouterr().out)["traffic"]
     (compared,) = traffic["power"]
     # 0.4 W all the time.
     measured_j = sum(state["measured_j"] for state in compared["states"])
-    assert measured_j == pytest.approx(0.4 * (times[-1] - times[0]))
+    assert measured_j == pytest.approx(0.4 * (trace.times_s[-1] - trace.times_s[0]))
     assert command_line.main(words) == 0
     assert "measured above sleep" in capsys.readouterr().out
     assert command_line.main([*words, "--power-start", "1e6"]) == 2
