@@ -296,8 +296,8 @@ read, 50 % read-modify-write).""",
     how=postgresql.PAGE
     + """
 A table has the records under a hashed key, as in YCSB; each operation is a script of pgbench with
-its share as weight. Reads return all fields, updates write one. Records are drawn by Zipf's law with
-exponent 0.99: an item of ten thousand million, hashed (FNV-1a) onto the records. In workload d the
+its share as weight. Reads return all fields, updates write one. Records are drawn by Zipf's law
+with exponent 0.99: an item of ten thousand million, hashed (FNV-1a) onto the records. In workload d the
 age of the record is drawn by that law; as many inserts as there are clients are left out, because
 they may not be committed.""",
     truth="""
