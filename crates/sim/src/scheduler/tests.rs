@@ -110,9 +110,9 @@ fn credit2_lets_those_that_sleep_run_soon() {
     // Half of its share, beside two that spin: it has more credit than they have when it wakes.
     let work = Workload::Periodic { period_ns: 20 * MS, work_ns: 3 * MS };
     let sleeper = Domain { vcpus: vec![work], ..Domain::default() };
-    let both = host(Scheduler::Credit2, 1, vec![sleeper, capped(256, 0, 2)]);
+    let shared = host(Scheduler::Credit2, 1, vec![sleeper, capped(256, 0, 2)]);
     let (mut due, mut latest) = (0, 0);
-    simulate(&both, 1, 20 * SECOND, 0, |run| {
+    simulate(&shared, 1, 20 * SECOND, 0, |run| {
         if run.vcpu == 0 && run.from >= due {
             due = run.from / (20 * MS) * (20 * MS);
             latest = latest.max(run.from - due);

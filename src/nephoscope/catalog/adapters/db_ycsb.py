@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -70,14 +71,15 @@ _LISTED = 1000
 
 def harmonic(items: int, exponent: float = EXPONENT) -> float:
     """Returns the sum of k^-exponent for k from 1 to `items` (Euler and Maclaurin)."""
-    listed = min(items, _LISTED)
-    total = sum(k**-exponent for k in range(1, listed + 1))
+    listed = float(min(items, _LISTED))
+    total = math.fsum(k**-exponent for k in range(1, min(items, _LISTED) + 1))
     if items == listed:
         return total
-    power = 1 - exponent
-    edges = (items**-exponent - listed**-exponent) / 2
-    slopes = exponent * (listed ** -(exponent + 1) - items ** -(exponent + 1)) / 12
-    return total + (items**power - listed**power) / power + edges + slopes
+    power, last = 1 - exponent, float(items)
+    edges = (math.pow(last, -exponent) - math.pow(listed, -exponent)) / 2
+    steps = math.pow(listed, -exponent - 1) - math.pow(last, -exponent - 1)
+    between = (math.pow(last, power) - math.pow(listed, power)) / power
+    return total + between + edges + exponent * steps / 12
 
 
 def zipf_statements(items: int) -> str:
@@ -210,14 +212,14 @@ _LATENCY = r"^ - latency average = ([0-9.]+) ms\n"
 def _operations(output: Output) -> dict[str, tuple[float, float]]:
     """Returns the number of transactions of each operation, and their mean time in ms."""
     parts = re.split(r"^SQL script [0-9]+: ", output.stdout, flags=re.MULTILINE | re.ASCII)
-    found = {}
+    operations = {}
     for part in parts[1:]:
         own = Output(part)
         (name,) = matched(own, r"\A([a-z_]+)\.sql\n", "the name of a script")
         (count,) = numbers(own, r"^ - ([0-9]+) transactions \(.*\)\n", f"transactions of {name}")
         (mean_ms,) = numbers(own, _LATENCY, f"the latency of {name}") if count else (0.0,)
-        found[name] = (count, mean_ms)
-    return found
+        operations[name] = (count, mean_ms)
+    return operations
 
 
 def _parse(output: Output) -> list[Sample]:
@@ -297,9 +299,9 @@ read, 50 % read-modify-write).""",
     + """
 A table has the records under a hashed key, as in YCSB; each operation is a script of pgbench with
 its share as weight. Reads return all fields, updates write one. Records are drawn by Zipf's law
-with exponent 0.99: an item of ten thousand million, hashed (FNV-1a) onto the records. In workload d the
-age of the record is drawn by that law; as many inserts as there are clients are left out, because
-they may not be committed.""",
+with exponent 0.99: an item of ten thousand million, hashed (FNV-1a) onto the records. In workload
+d the age of the record is drawn by that law; as many inserts as there are clients are left out,
+because they may not be committed.""",
     truth="""
 The server counts as many inserted and updated rows as the script reports operations; the numbers
 that pgbench draws with these statements have the closed form of Zipf's law.""",

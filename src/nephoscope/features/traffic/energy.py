@@ -1,7 +1,7 @@
 """The energy that a mobile radio needs for traffic: active, tail and sleep states, in joules.
 
 A radio that sleeps is promoted by a packet, is active while packets flow, stays in its tails after
-them, and sleeps again. Under 802.11 power save it wakes for beacons, and packets wait for one.
+them, and sleeps again. Under 802.11 power save it wakes for beacons, and packets wait for interval.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def energy_of(
     """
     intervals = intervals_of(bursts, radio, until_s=until_s)
     energies = {
-        state: sum((one.energy_j for one in intervals if one.state == state), 0.0)
+        state: sum((interval.energy_j for interval in intervals if interval.state == state), 0.0)
         for state in ("active", "promotion", "tail", "sleep")
     }
     size = sum(burst.size_bytes for burst in bursts)
@@ -255,7 +255,7 @@ def energy_of(
         total_j=total,
         mean_w=total / duration if duration else None,
         joules_per_mb=total / (size / 1e6) if size else None,
-        promotions=sum(one.state == "promotion" for one in intervals),
+        promotions=sum(interval.state == "promotion" for interval in intervals),
         added_delay_s=radio.wake_interval_s / 2,
     )
 

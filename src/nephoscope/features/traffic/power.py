@@ -181,7 +181,9 @@ def compare(
     slept_s = sum(interval.duration_s for interval in asleep)
     sleep_w = None
     if slept_s > 2 * trace.step_s:
-        sleep_w = sum(trace.energy_j(one.start_s, one.end_s) for one in asleep) / slept_s
+        sleep_w = (
+            sum(trace.energy_j(interval.start_s, interval.end_s) for interval in asleep) / slept_s
+        )
     states = tuple(_state(state, intervals, trace, sleep_w, radio) for state in STATES)
     pairs = [] if sleep_w is None else _transfers(intervals, trace, sleep_w, radio)
     lag_s = _lag(trace, intervals)
@@ -209,14 +211,14 @@ def _within(
         asleep_j = (begin - first) * radio.asleep_w
         intervals = [RadioInterval("sleep", first, begin, asleep_j), *intervals]
     cut = []
-    for one in intervals:
-        start, end = max(one.start_s, first), min(one.end_s, last)
+    for interval in intervals:
+        start, end = max(interval.start_s, first), min(interval.end_s, last)
         if end > start:
-            share = (end - start) / one.duration_s
-            cut.append(RadioInterval(one.state, start, end, one.energy_j * share))
-        elif one.duration_s == 0 and first <= one.start_s <= last:
+            share = (end - start) / interval.duration_s
+            cut.append(RadioInterval(interval.state, start, end, interval.energy_j * share))
+        elif interval.duration_s == 0 and first <= interval.start_s <= last:
             # A burst of one packet.
-            cut.append(one)
+            cut.append(interval)
     return cut
 
 
@@ -253,7 +255,7 @@ def _transfers(
         if awake:
             duration = awake[-1].end_s - awake[0].start_s
             measured = trace.energy_j(awake[0].start_s, awake[-1].end_s) - sleep_w * duration
-            modelled = sum(one.energy_j for one in awake) - radio.asleep_w * duration
+            modelled = sum(interval.energy_j for interval in awake) - radio.asleep_w * duration
             pairs.append((measured, modelled))
         awake = []
     return pairs
