@@ -16,7 +16,7 @@ import pytest
 from tests.cli.measured import answer_with
 from tests.cli.test_json_documents import APPLICATION, OFFERS, TARIFF
 from tests.e2e.conftest import run_inside
-from tests.features.traffic.made import pcap
+from tests.features.traffic.made import pcap, power_meter
 from tests.results.made import make_run
 from tests.store.imports.inspector_tree import make_tree, many
 
@@ -121,6 +121,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (folder / name).write_text(text)
     (folder / "capture.pcap").write_bytes(pcap())
+    (folder / "meter.csv").write_text(power_meter())
     for name, golden in (("fio", "fio"), ("run-1", "iperf3"), ("run-2", "iperf3-2")):
         shutil.copy(GOLDEN / f"{golden}.json", folder / f"{name}.json")
 

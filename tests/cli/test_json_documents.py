@@ -13,7 +13,7 @@ import pytest
 import yaml
 from tests import schemas
 from tests.cli.measured import answer_with
-from tests.features.traffic.made import pcap
+from tests.features.traffic.made import pcap, power_meter
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.store.imports.inspector_tree import make_tree, many
 
@@ -92,6 +92,7 @@ def run(
     (tmp_path / "offers.yaml").write_text(OFFERS)
     (tmp_path / "app.yaml").write_text(APPLICATION)
     (tmp_path / "capture.pcap").write_bytes(pcap())
+    (tmp_path / "meter.csv").write_text(power_meter())
     (tmp_path / "events.csv").write_text("time,ok\n1685577600,1\n1685577660,1\n")
     return stored
 
@@ -152,7 +153,7 @@ CASES = [
     ("network tcp", "", ["--base-rtt", "5ms", "--window", "64KiB"]),
     ("network link", "", ["941Mbit/s"]),
     ("network groups", "", ["types.csv"]),
-    ("network traffic", "", ["capture.pcap"]),
+    ("network traffic", "", ["capture.pcap", "--power", "meter.csv"]),
     ("sla contracts", "", []),
     ("sla verdict", "", ["ec2-region", "events.csv"]),
     ("sla evidence", "", ["ec2-region", "events.csv", "-o", "evidence.zip"]),

@@ -69,6 +69,17 @@ def test_the_file_itself_is_the_small_scale(study: ReferenceStudy, part: Part) -
     assert plans.plan_hash(alone) == plans.plan_hash(catalogue.plan_of(study, part, "small"))
 
 
+def test_servers_that_a_hook_starts_outlive_it() -> None:
+    """`command` ends what it left behind, unless it is to keep it."""
+    started = []
+    for study, part in HERE:
+        for hook in catalogue.plan_of(study, part, "small").before:
+            if "-server " in str(hook.params.get("argv")):
+                started.append(part.name)
+                assert hook.params.get("keep_children") is True, (study.name, part.name)
+    assert set(started) >= {"memory", "ycsb", "game"}
+
+
 @pytest.mark.parametrize(
     ("study", "part", "mapping"),
     COMPARED,

@@ -96,7 +96,8 @@ def test_the_same_bytes_in_bursts_need_less_energy(name: str) -> None:
     smooth = [Burst(at * step, 0.002, 1, 1500.0) for at in range(1200)]
     bursty = [Burst(at * 20.0, 0.8, 400, 600_000.0) for at in range(3)]
     found = [energy.energy_of(bursts, RADIOS[name], until_s=60.0) for bursts in (smooth, bursty)]
-    assert found[1].total_j < found[0].total_j
+    # A radio without tails needs the same; sums in another order differ by roundings.
+    assert found[1].total_j <= found[0].total_j * (1 + 1e-12)
 
 
 def test_three_phases_of_playback() -> None:

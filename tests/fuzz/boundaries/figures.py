@@ -6,6 +6,8 @@ import functools
 import json
 from pathlib import Path
 
+from tests.features.traffic.made import power_meter
+
 from nephoscope.core.reading import recordfile
 from nephoscope.features.census import files as census_files
 from nephoscope.features.comparison import number_files
@@ -16,6 +18,7 @@ from nephoscope.features.rank import figures_file
 from nephoscope.features.scaling import grid, traces
 from nephoscope.features.sizing import application, resolving
 from nephoscope.features.studies import catalogue
+from nephoscope.features.traffic import power
 from nephoscope.store import Store
 from nephoscope.store.imports import import_files, tool_reports
 
@@ -215,6 +218,7 @@ BOUNDARIES = (
     Boundary("summary to import", lambda: _SUMMARIES, in_file(_import), JSON),
     Boundary("numbers", lambda: (_NUMBERS,), in_file(number_files.read)),
     Boundary("census", lambda: (_CENSUS,), in_file(census_files.read)),
+    Boundary("power trace", lambda: (power_meter().encode(),), in_file(power.read)),
     Boundary(
         "price book",
         lambda: contents("src/nephoscope/features/cost/*.yaml"),

@@ -18,7 +18,7 @@ pub struct Reservation {
 
 #[derive(Clone, Debug)]
 pub struct Domain {
-    /// Weight under contention (Credit, Linux).
+    /// Weight under contention (Credit, Credit2, Linux).
     pub weight: u32,
     /// Maximum in percent of one processor (Credit); 0 is no cap.
     pub cap: u32,
@@ -52,6 +52,8 @@ impl Default for Domain {
 pub enum Scheduler {
     /// Xen's Credit scheduler, of release 4.1.
     Credit,
+    /// Xen's Credit2 scheduler, with one queue and without caps.
+    Credit2,
     /// Xen's simple earliest deadline first.
     Sedf,
     /// Xen's borrowed virtual time.

@@ -91,6 +91,7 @@ impl SchedulerScenario {
         }
         Ok(match self.policy {
             PolicyName::Credit => Scheduler::Credit,
+            PolicyName::Credit2 => Scheduler::Credit2,
             PolicyName::Sedf => Scheduler::Sedf,
             PolicyName::Bvt => Scheduler::Bvt(self.bvt),
             PolicyName::Linux => Scheduler::Linux(self.linux_settings()?),
@@ -165,10 +166,10 @@ impl SchedulerScenario {
 
     /// Returns an error for a setting that the policy does not have.
     fn check_settings(&self, vm: &Vm) -> Result<()> {
-        use PolicyName::{Bvt, Credit, Linux, Sedf};
+        use PolicyName::{Bvt, Credit, Credit2, Linux, Sedf};
         let reservation = vm.reservation.as_ref();
         let settings: [(&str, bool, &[PolicyName]); 7] = [
-            ("weight", vm.weight.is_some(), &[Credit, Linux]),
+            ("weight", vm.weight.is_some(), &[Credit, Credit2, Linux]),
             ("cap_percent", vm.cap_percent.is_some(), &[Credit]),
             ("reservation", reservation.is_some(), &[Sedf, Linux]),
             ("reservation.extra", reservation.is_some_and(|config| config.extra), &[Sedf]),
@@ -188,8 +189,10 @@ impl SchedulerScenario {
                 );
             }
         }
-        if self.policy == Credit && !vm.cpus.is_empty() {
-            let what = "cpus is set, and Credit moves virtual CPUs between processors.";
+        if matches!(self.policy, Credit | Credit2) && !vm.cpus.is_empty() {
+            let policy = self.policy;
+            let what =
+                format!("cpus is set, and {policy:?} moves virtual CPUs between processors.");
             return refuse(what, "Remove cpus.");
         }
         if reservation.is_some() && vm.quota.is_some() {

@@ -1,6 +1,7 @@
 //! The event loop of a host: which virtual CPU runs where, and when that changes.
 use super::bvt::Bvt;
 use super::credit::Credit;
+use super::credit2::Credit2;
 use super::host::{Host, Scheduler};
 use super::linux::Linux;
 use super::policy::{Decision, Policy, Processor, RunInterval, Vcpu};
@@ -38,6 +39,7 @@ pub fn simulate(
     let processors = host.processors;
     Ok(match host.scheduler {
         Scheduler::Credit => run(Credit::new(host), tasks, processors, duration_ns, on_run),
+        Scheduler::Credit2 => run(Credit2::new(host), tasks, processors, duration_ns, on_run),
         Scheduler::Sedf => run(Sedf::new(host)?, tasks, processors, duration_ns, on_run),
         Scheduler::Bvt(settings) => {
             run(Bvt::new(host, settings), tasks, processors, duration_ns, on_run)

@@ -1,4 +1,4 @@
-//! Hosts whose processors are shared by virtual machines: Xen's Credit, SEDF and BVT, and Linux.
+//! Hosts whose processors are shared by virtual machines: Xen's Credit, Credit2, SEDF and BVT, and Linux.
 //!
 //! A [`Host`] has processors, domains with virtual CPUs, each with a [`Workload`], and a
 //! [`Scheduler`]. [`simulate`] yields every [`RunInterval`] of a virtual CPU; from those an
@@ -9,6 +9,7 @@
 //! inside one of its machines, and [`fixed_work`] a probe that times a fixed amount of work.
 mod bvt;
 mod credit;
+mod credit2;
 mod divisor;
 mod fair_allocation;
 pub mod fixed_work;

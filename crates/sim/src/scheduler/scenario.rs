@@ -14,6 +14,8 @@ pub use super::outcome::{run, SchedulerOutcome};
 pub enum PolicyName {
     /// Xen's Credit scheduler.
     Credit,
+    /// Xen's Credit2 scheduler, with one queue for all processors and without caps.
+    Credit2,
     /// Xen's simple earliest deadline first.
     Sedf,
     /// Xen's borrowed virtual time.

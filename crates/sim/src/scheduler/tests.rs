@@ -82,6 +82,8 @@ fn credit_rows() {
 fn weights_divide_one_processor() {
     let two = vec![capped(256, 0, 1), capped(512, 0, 1)];
     shares(&host(Scheduler::Credit, 1, two), &[33.3, 66.7]);
+    let two = vec![capped(256, 0, 1), capped(512, 0, 1)];
+    shares(&host(Scheduler::Credit2, 1, two), &[33.3, 66.7]);
     let bvt = |advance| Domain { mcu_advance: advance, ..Domain::default() };
     let scheduler = Scheduler::Bvt(BvtSettings::default());
     shares(&host(scheduler, 1, vec![bvt(10), bvt(20)]), &[66.7, 33.3]);
@@ -93,6 +95,33 @@ fn credit_conserves_work() {
     let host = host(Scheduler::Credit, 2, vec![capped(256, 0, 1); 3]);
     let total: f64 = observe_host(&host).iter().map(VcpuObserver::share).sum();
     assert!((total - 2.0).abs() < 0.002, "{total}");
+}
+
+#[test]
+fn credit2_divides_processors_among_all() {
+    let three = vec![capped(256, 0, 1); 3];
+    shares(&host(Scheduler::Credit2, 2, three), &[66.7, 66.7, 66.7]);
+    let four = vec![capped(100, 0, 1), capped(200, 0, 1), capped(300, 0, 1), capped(400, 0, 1)];
+    shares(&host(Scheduler::Credit2, 1, four), &[10.0, 20.0, 30.0, 40.0]);
+}
+
+#[test]
+fn credit2_lets_those_that_sleep_run_soon() {
+    // Half of its share, beside two that spin: it has more credit than they have when it wakes.
+    let work = Workload::Periodic { period_ns: 20 * MS, work_ns: 3 * MS };
+    let sleeper = Domain { vcpus: vec![work], ..Domain::default() };
+    let shared = host(Scheduler::Credit2, 1, vec![sleeper, capped(256, 0, 2)]);
+    let (mut due, mut latest) = (0, 0);
+    simulate(&shared, 1, 20 * SECOND, 0, |run| {
+        if run.vcpu == 0 && run.from >= due {
+            due = run.from / (20 * MS) * (20 * MS);
+            latest = latest.max(run.from - due);
+            due += 20 * MS;
+        }
+    })
+    .unwrap();
+    // Nobody is preempted within the first millisecond of a run.
+    assert!(latest <= MS, "{latest}");
 }
 
 #[test]
@@ -122,7 +151,12 @@ fn sleeping_is_not_charged() {
         work: Distribution::Exponential(5e6),
         sleep: Distribution::Exponential(15e6),
     };
-    for scheduler in [Scheduler::Credit, Scheduler::Sedf, Scheduler::Bvt(BvtSettings::default())] {
+    for scheduler in [
+        Scheduler::Credit,
+        Scheduler::Credit2,
+        Scheduler::Sedf,
+        Scheduler::Bvt(BvtSettings::default()),
+    ] {
         let vcpu =
             |workload: &Workload| Domain { vcpus: vec![workload.clone()], ..Domain::default() };
         let alone = host(scheduler, 1, vec![vcpu(&work)]);

@@ -23,8 +23,8 @@ from nephoscope.catalog import (
 from nephoscope.catalog.adapters.frame import Adapter, Output, ToolCommand, ToolError, ToolServer
 
 _FILES = """
-ab autoscaler blogbench bonnie c_ray cachebench crafty db_pgbench db_sqlite dbench dd fio
-fping h2load http_apache http_nginx httperf ioping iozone iperf iperf3 john lb_haproxy lb_nginx
+ab autoscaler blogbench bonnie c_ray cachebench crafty db_pgbench db_sqlite db_ycsb dbench dd
+fio fping h2load http_apache http_nginx httperf ioping iozone iperf iperf3 john lb_haproxy lb_nginx
 likwid_bench lmbench mbw memtier mtr netperf nuttcp ping openssl perf phoronix postmark qperf
 ramspeed redis_benchmark rt_tests sevenzip siege sockperf stress_ng sysbench unixbench wrk xz
 """

@@ -52,11 +52,15 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """Packets in order of time. times_s: since the first one. sizes: bytes on the link."""
+    """Packets in order of time. times_s: since the first one. sizes: bytes on the link.
+
+    start_s: time of the first one by the clock of the capture, in s since 1970; None without one.
+    """
 
     times_s: Array
     sizes: Array
     notes: tuple[str, ...] = ()
+    start_s: float | None = None
 
 
 def read(file: Path, to: Address | None = None) -> Packets:
@@ -108,7 +112,8 @@ class _Capture:
             notes.append(f"The capture is cut off at byte {self.cut_at:,}; the rest is missing.")
         if self.left_out:
             notes.append(f"{self.left_out:,} packets to other addresses are left out.")
-        return Packets(times[order], np.array(self.sizes, dtype=float)[order], tuple(notes))
+        sizes = np.array(self.sizes, dtype=float)[order]
+        return Packets(times[order], sizes, tuple(notes), first / 1e9)
 
     def read_pcap(self) -> None:
         """Reads the records of a pcap file."""

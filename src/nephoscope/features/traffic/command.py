@@ -33,6 +33,14 @@ class _TrafficArguments:
     playback: bool = flag(
         "--playback", "Treat the traffic as a video download, and print the phases of its playback."
     )
+    traces: Sequence[Path] = repeated(
+        "--power", options.PATH, "Trace of a power meter (CSV) to compare with the radios."
+    )
+    power_start_s: float | None = option(
+        "--power-start",
+        options.FiniteRange(-1e11, 1e11),
+        "Time of the trace, in s, at the first packet [default: the clock of the capture].",
+    )
     store: Path | None = options.STORE
     as_json: bool = options.JSON
 
@@ -43,6 +51,7 @@ class _TrafficArguments:
     examples=(
         "capture.pcap --radio lte",
         "capture.pcap --playback",
+        "capture.pcap --power meter.csv --radio lte",
     ),
 )
 def traffic(args: _TrafficArguments) -> int:
@@ -50,7 +59,7 @@ def traffic(args: _TrafficArguments) -> int:
 
     FILE is a capture (pcap or pcapng), e.g. of `tcpdump -w`.
     """
-    from nephoscope.features.traffic import captures, energy, result, section
+    from nephoscope.features.traffic import captures, energy, power, result, section
 
     if (args.file is None) == (args.name is None):
         raise UsageError(
@@ -58,6 +67,9 @@ def traffic(args: _TrafficArguments) -> int:
         )
     if args.to is not None and args.file is None:
         raise UsageError("--to selects packets of a capture.", "Use it with FILE.")
+    if args.power_start_s is not None and not args.traces:
+        raise UsageError("--power-start needs a trace of a power meter.", "Use it with --power.")
+    traces = [power.read(trace) for trace in args.traces]
     radios = [energy.radio_of(name, args.values) for name in args.names or _RADIOS]
     sources: Iterable[tuple[str, captures.Packets]]
     if args.file is not None:
@@ -67,5 +79,12 @@ def traffic(args: _TrafficArguments) -> int:
         from nephoscope.store import Store
 
         sources = result.of_run(Store(args.store).open(str(args.name)))
-    analysis = result.analyse(sources, radios, gap_s=args.gap_s, playback=args.playback)
+    analysis = result.analyse(
+        sources,
+        radios,
+        gap_s=args.gap_s,
+        playback=args.playback,
+        traces=traces,
+        trace_start_s=args.power_start_s,
+    )
     return present(analysis, section.section(analysis), as_json=args.as_json)

@@ -1,7 +1,7 @@
 """The energy that a mobile radio needs for traffic: active, tail and sleep states, in joules.
 
 A radio that sleeps is promoted by a packet, is active while packets flow, stays in its tails after
-them, and sleeps again. Under 802.11 power save it wakes for beacons, and packets wait for one.
+them, and sleeps again. Under 802.11 power save it wakes for beacons, and packets wait for interval.
 """
 
 from __future__ import annotations
@@ -168,6 +168,66 @@ def radio_of(name: str, values: Mapping[str, str]) -> Radio:
     return replace(radio, source=source, **changes)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class RadioInterval:
+    """Time in one state: promotion, active, tail or sleep, since the first packet."""
+
+    state: str
+    start_s: float
+    end_s: float
+    energy_j: float
+
+    @property
+    def duration_s(self) -> float:
+        """Its length."""
+        return self.end_s - self.start_s
+
+
+def _end(bursts: Sequence[Burst], radio: Radio) -> float:
+    """Returns the end of the tails of the last burst."""
+    return bursts[-1].start_s + bursts[-1].duration_s + radio.tail_1_s + radio.tail_2_s
+
+
+def intervals_of(
+    bursts: Sequence[Burst], radio: Radio, *, until_s: float | None = None
+) -> list[RadioInterval]:
+    """Returns the states of a radio over bursts in order of time, which sleeps at first.
+
+    until_s: end of the time that counts; None ends with the tail of the last burst. A promotion
+    takes the end of the sleep before its burst.
+    """
+    end = _end(bursts, radio) if until_s is None else until_s
+    intervals: list[RadioInterval] = []
+    was_asleep = True
+    for number, burst in enumerate(bursts):
+        start, stop = burst.start_s, burst.start_s + burst.duration_s
+        if was_asleep:
+            promotion_j = radio.promotion_s * radio.promotion_w
+            intervals.append(
+                RadioInterval("promotion", start - radio.promotion_s, start, promotion_j)
+            )
+        active_j = burst.duration_s * radio.active_w
+        active_j += radio.active_w_per_mbit_s * burst.size_bytes * 8 / 1e6
+        intervals.append(RadioInterval("active", start, stop, active_j))
+        is_last = number + 1 == len(bursts)
+        after = max(stop, end if is_last else bursts[number + 1].start_s)
+        for length_s, power_w in (
+            (radio.tail_1_s, radio.tail_1_w),
+            (radio.tail_2_s, radio.tail_2_w),
+        ):
+            tail_end = min(after, stop + length_s)
+            if tail_end > stop:
+                tail_j = (tail_end - stop) * power_w
+                intervals.append(RadioInterval("tail", stop, tail_end, tail_j))
+            stop = max(stop, tail_end)
+        gap = after - burst.start_s - burst.duration_s
+        was_asleep = gap > radio.tail_1_s + radio.tail_2_s
+        wakes = after - (radio.promotion_s if was_asleep and not is_last else 0.0)
+        if was_asleep and wakes > stop:
+            intervals.append(RadioInterval("sleep", stop, wakes, (wakes - stop) * radio.asleep_w))
+    return intervals
+
+
 def energy_of(
     bursts: Sequence[Burst], radio: Radio, *, until_s: float | None = None
 ) -> RadioEnergy:
@@ -175,44 +235,27 @@ def energy_of(
 
     until_s: end of the time that counts; None ends with the tail of the last burst.
     """
-    active = promotion = tail = sleep = 0.0
-    promotions = 0
-    tails = radio.tail_1_s + radio.tail_2_s
-    end = until_s
-    if end is None:
-        end = bursts[-1].start_s + bursts[-1].duration_s + tails
-    was_asleep = True
-    for number, burst in enumerate(bursts):
-        if was_asleep:
-            promotions += 1
-            promotion += radio.promotion_s * radio.promotion_w
-        active += burst.duration_s * radio.active_w
-        active += radio.active_w_per_mbit_s * burst.size_bytes * 8 / 1e6
-        after = bursts[number + 1].start_s if number + 1 < len(bursts) else end
-        gap = max(0.0, after - burst.start_s - burst.duration_s)
-        first = min(gap, radio.tail_1_s)
-        second = min(gap - first, radio.tail_2_s)
-        tail += first * radio.tail_1_w + second * radio.tail_2_w
-        was_asleep = gap > tails
-        # The promotion takes the end of a sleep before the next burst.
-        promoted = radio.promotion_s if was_asleep and number + 1 < len(bursts) else 0.0
-        sleep += max(0.0, gap - first - second - promoted) * radio.asleep_w
+    intervals = intervals_of(bursts, radio, until_s=until_s)
+    energies = {
+        state: sum((interval.energy_j for interval in intervals if interval.state == state), 0.0)
+        for state in ("active", "promotion", "tail", "sleep")
+    }
     size = sum(burst.size_bytes for burst in bursts)
-    total = active + promotion + tail + sleep
+    total = sum(energies.values())
     begin = bursts[0].start_s if bursts else 0.0
-    duration = end - begin
+    duration = (_end(bursts, radio) if until_s is None else until_s) - begin
     return RadioEnergy(
         radio=radio.title,
         source=radio.source,
         duration_s=duration,
-        active_j=active,
-        promotion_j=promotion,
-        tail_j=tail,
-        sleep_j=sleep,
+        active_j=energies["active"],
+        promotion_j=energies["promotion"],
+        tail_j=energies["tail"],
+        sleep_j=energies["sleep"],
         total_j=total,
         mean_w=total / duration if duration else None,
         joules_per_mb=total / (size / 1e6) if size else None,
-        promotions=promotions,
+        promotions=sum(interval.state == "promotion" for interval in intervals),
         added_delay_s=radio.wake_interval_s / 2,
     )
 

@@ -12,6 +12,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.features.traffic import energy
 from nephoscope.features.traffic.captures import Packets
 from nephoscope.features.traffic.energy import PlaybackPhase, Radio, RadioEnergy
+from nephoscope.features.traffic.power import PowerComparison, PowerTrace, compare
 from nephoscope.features.traffic.shape import GAP_S, TrafficShape, bursts_of, shape_of
 from nephoscope.store import StoredRun, query
 
@@ -23,13 +24,14 @@ _METRICS = ("timed_block_goodput_bytes_per_s", "interval_goodput_bytes_per_s")
 class Traffic:
     """One capture, or one trial of a run. phases: of a video's playback, where they are asked for.
 
-    energies: of each radio.
+    energies: of each radio. power: each trace of a power meter beside the model of each radio.
     """
 
     source: str
     shape: TrafficShape
     energies: tuple[RadioEnergy, ...]
     phases: tuple[PlaybackPhase, ...] = ()
+    power: tuple[PowerComparison, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -77,8 +79,20 @@ def analyse(
     *,
     gap_s: float = GAP_S,
     playback: bool = False,
+    traces: Sequence[PowerTrace] = (),
+    trace_start_s: float | None = None,
 ) -> TrafficAnalysis:
-    """Returns shape and energy of each source. playback: whether it is the download of a video."""
+    """Returns shape and energy of each source. playback: whether it is the download of a video.
+
+    traces: of a power meter, beside the model. trace_start_s: their time at the first packet; None:
+    their clock is that of the capture. UsageError where they do not belong to one source.
+    """
+    sources = list(sources)
+    if traces and len(sources) > 1:
+        raise UsageError(
+            f"A power trace belongs to one transfer, and there are {len(sources)} here.",
+            "Use a capture, or a run with one setting.",
+        )
     analysed = []
     for source, packets in sources:
         bursts = bursts_of(packets.times_s, packets.sizes, gap_s)
@@ -88,7 +102,22 @@ def analyse(
                 shape_of(packets.times_s, packets.sizes, gap_s),
                 tuple(energy.energy_of(bursts, radio) for radio in radios),
                 tuple(energy.playback_phases(bursts, radios[0])) if playback else (),
+                tuple(
+                    compare(trace, bursts, radio, start_s=_trace_start(packets, trace_start_s))
+                    for trace in traces
+                    for radio in radios
+                ),
                 packets.notes,
             )
         )
     return TrafficAnalysis(tuple(analysed))
+
+
+def _trace_start(packets: Packets, stated_s: float | None) -> float:
+    start_s = packets.start_s if stated_s is None else stated_s
+    if start_s is None:
+        raise UsageError(
+            "The transfers of a run have no clock in common with a power trace.",
+            "State by --power-start at which time of the trace the first packet came.",
+        )
+    return start_s

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nephoscope.core import units
 from nephoscope.core.model import Estimate
+from nephoscope.features.traffic.power import PowerComparison
 from nephoscope.features.traffic.result import Traffic, TrafficAnalysis
 from nephoscope.report import figures, wording
 from nephoscope.report.blocks import Block, Chart, Heading, Section, items, thin
@@ -64,10 +65,39 @@ def _blocks(analysis: Traffic, place: int) -> Iterator[Block]:
             number("playback", lambda phase: f"{phase.playback_j:.4g} J"),
             number("mean", lambda phase: _watts(phase.mean_w)),
         )
+    for comparison in analysis.power:
+        yield from _power_blocks(comparison)
     sources = dict.fromkeys(energy.source for energy in analysis.energies)
     yield from items(
         [*analysis.notes, *(f"Parameters of the radio: {source}." for source in sources)]
     )
+
+
+def _power_blocks(comparison: PowerComparison) -> Iterator[Block]:
+    yield Heading(f"{wording.clean(comparison.source)} and {comparison.radio}")
+    yield table(
+        comparison.states,
+        text("state", lambda row: row.state),
+        number("time", lambda row: f"{row.duration_s:.4g} s"),
+        number("measured", lambda row: f"{row.measured_j:.4g} J"),
+        number("measured above sleep", lambda row: _joules(row.above_sleep_j)),
+        number("model above sleep", lambda row: f"{row.modelled_j:.4g} J"),
+    )
+    lines = [("samples", f"{comparison.samples:,}, {1000 * comparison.step_s:.4g} ms apart")]
+    if comparison.sleep_w is not None:
+        lines.append(("power of the device while the radio sleeps", _watts(comparison.sleep_w)))
+        lines.append(("transfers from sleep to sleep", f"{comparison.transfers:,}"))
+    if comparison.transfer_j is not None:
+        transfer = wording.estimate_text(comparison.transfer_j)
+        lines.append(("energy of a transfer above sleep, mean", transfer))
+    if comparison.ratio is not None:
+        lines.append(("measured over model, mean", wording.estimate_text(comparison.ratio)))
+    yield fact_table(lines)
+    yield from items(comparison.notes)
+
+
+def _joules(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g} J"
 
 
 def _watts(mean: float | None) -> str:

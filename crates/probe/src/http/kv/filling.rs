@@ -1,5 +1,4 @@
 //! Stores the values that a workload reads, and deletes its keys in the end.
-use super::commands::KeyCommand;
 use super::{Dialect, KeyOperation, KeyWorkload, ReplyReader};
 use crate::error::{FailureKind, ProbeError, Result};
 use crate::http::requests::failures::{self, Failure};
@@ -14,12 +13,32 @@ const BATCH_BYTES: usize = 1 << 20;
 /// A server that says nothing for this long has gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How a server is spoken to.
+#[derive(Clone, Copy)]
+pub struct StoreAccess<'a> {
+    pub dialect: Dialect,
+    /// Length of the values that a reply may have.
+    pub value_bytes: u64,
+    /// What is presented first; empty for nothing.
+    pub password: &'a [u8],
+}
+
+impl KeyWorkload {
+    fn access(&self) -> StoreAccess<'_> {
+        let Self { dialect, value_bytes, ref password, .. } = *self;
+        StoreAccess { dialect, value_bytes, password }
+    }
+}
+
 /// Stores every value that the workload expects to find.
 pub fn fill(workload: &KeyWorkload, address: SocketAddr, session: Session) -> Result<()> {
-    let mut client = FillingClient::connect(workload, address, session)?;
+    let mut client = FillingClient::connect(workload.access(), address, session)?;
     for operation in workload.operations() {
         if let Some(command) = &workload.commands.fills[operation as usize] {
-            client.run(command, "Storing the values")?;
+            client.run(workload.key_count, "Storing the values", |key, out| {
+                command.write(key, out);
+                1
+            })?;
         }
     }
     Ok(())
@@ -27,15 +46,19 @@ pub fn fill(workload: &KeyWorkload, address: SocketAddr, session: Session) -> Re
 
 /// Deletes every key that the workload may have written.
 pub fn delete(workload: &KeyWorkload, address: SocketAddr, session: Session) -> Result<()> {
-    let mut client = FillingClient::connect(workload, address, session)?;
+    let mut client = FillingClient::connect(workload.access(), address, session)?;
     for operation in workload.operations() {
-        client.run(&workload.commands.deletes[operation as usize], "Deleting the keys")?;
+        let command = &workload.commands.deletes[operation as usize];
+        client.run(workload.key_count, "Deleting the keys", |key, out| {
+            command.write(key, out);
+            1
+        })?;
     }
     Ok(())
 }
 
-struct FillingClient<'a> {
-    workload: &'a KeyWorkload,
+pub struct FillingClient<'a> {
+    access: StoreAccess<'a>,
     address: SocketAddr,
     session: Session,
     stream: TcpStream,
@@ -44,7 +67,7 @@ struct FillingClient<'a> {
 }
 
 impl<'a> FillingClient<'a> {
-    fn connect(workload: &'a KeyWorkload, address: SocketAddr, session: Session) -> Result<Self> {
+    pub fn connect(access: StoreAccess<'a>, address: SocketAddr, session: Session) -> Result<Self> {
         let open = || {
             let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
             stream.set_read_timeout(Some(PATIENCE))?;
@@ -53,21 +76,25 @@ impl<'a> FillingClient<'a> {
         };
         let stream = open().map_err(|error: Error| gone("Connecting", address, &error))?;
         let (reader, input) = (ReplyReader::default(), Vec::new());
-        let mut client = Self { workload, address, session, stream, reader, input };
-        if !workload.password.is_empty() {
-            client.send(&workload.password, "Authentication")?;
+        let mut client = Self { access, address, session, stream, reader, input };
+        if !access.password.is_empty() {
+            client.send(access.password, "Authentication")?;
             client.receive(1, "Authentication")?;
         }
         Ok(client)
     }
 
-    /// Runs a command on each key.
-    fn run(&mut self, command: &KeyCommand, what: &str) -> Result<()> {
+    /// Sends the commands of each key, 0 to `count` - 1. write: appends them, returns their number.
+    pub fn run(
+        &mut self,
+        count: u64,
+        what: &str,
+        mut write: impl FnMut(u64, &mut Vec<u8>) -> u64,
+    ) -> Result<()> {
         let (mut out, mut unanswered) = (Vec::new(), 0);
-        for key in 0..self.workload.key_count {
-            command.write(key, &mut out);
-            unanswered += 1;
-            if unanswered == BATCH || out.len() >= BATCH_BYTES {
+        for key in 0..count {
+            unanswered += write(key, &mut out);
+            if unanswered >= BATCH || out.len() >= BATCH_BYTES {
                 self.send(&out, what)?;
                 self.receive(unanswered, what)?;
                 out.clear();
@@ -87,7 +114,7 @@ impl<'a> FillingClient<'a> {
     fn receive(&mut self, replies: u64, what: &str) -> Result<()> {
         let (mut left, mut buffer) = (replies, [0u8; 16 << 10]);
         while left > 0 {
-            let (dialect, bytes) = (self.workload.dialect, self.workload.value_bytes);
+            let StoreAccess { dialect, value_bytes: bytes, .. } = self.access;
             let read = self.reader.read(dialect, KeyOperation::Set, bytes, &self.input);
             let (used, reply) = read.map_err(|kind| self.refused(what, kind))?;
             self.input.drain(..used);
@@ -112,7 +139,7 @@ impl<'a> FillingClient<'a> {
     }
 
     fn refused(&self, what: &str, kind: Failure) -> ProbeError {
-        let protocol = match self.workload.dialect {
+        let protocol = match self.access.dialect {
             Dialect::Redis => "Redis",
             Dialect::Memcached | Dialect::MemcachedMeta => "memcached",
         };

@@ -43,7 +43,7 @@ impl Zipf {
     }
 
     #[inline]
-    fn draw(&self, random: &mut Random) -> u64 {
+    pub fn draw(&self, random: &mut Random) -> u64 {
         loop {
             let area = self.last + random.uniform() * (self.first - self.last);
             let x = self.inverse(area);

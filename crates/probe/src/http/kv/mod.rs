@@ -3,6 +3,7 @@ mod commands;
 pub mod filling;
 pub mod keys;
 mod reader;
+pub mod records;
 
 use crate::http::requests::failures::{Failure, AUTHENTICATION};
 use crate::http::requests::{CompleteResponse, ParseProgress, Protocol};

@@ -152,7 +152,7 @@ impl ReplyReader {
 
 /// Returns the length of the first line without its end; `None` where that has not come.
 #[inline]
-fn line_length(bytes: &[u8]) -> Result<Option<usize>, Failure> {
+pub(super) fn line_length(bytes: &[u8]) -> Result<Option<usize>, Failure> {
     let window = &bytes[..bytes.len().min(LINE_BYTES)];
     match window.iter().position(|byte| *byte == b'\n') {
         Some(at) if at > 0 && bytes[at - 1] == b'\r' => Ok(Some(at - 1)),
@@ -162,7 +162,7 @@ fn line_length(bytes: &[u8]) -> Result<Option<usize>, Failure> {
     }
 }
 
-fn redis_failure(text: &[u8]) -> Failure {
+pub(super) fn redis_failure(text: &[u8]) -> Failure {
     match text.split(|byte| *byte == b' ').next() {
         Some(b"NOAUTH" | b"WRONGPASS" | b"NOPERM") => AUTHENTICATION,
         Some(b"OOM") => OUT_OF_MEMORY,
@@ -185,7 +185,7 @@ fn memcached_failure(line: &[u8]) -> Result<Failure, Failure> {
 }
 
 #[inline]
-fn number(digits: &[u8]) -> Result<u64, Failure> {
+pub(super) fn number(digits: &[u8]) -> Result<u64, Failure> {
     decimal::parse(digits).ok_or(GARBAGE)
 }
 

@@ -83,7 +83,7 @@ pub fn words(failure: Failure) -> &'static str {
         OUT_OF_MEMORY => "the server has no memory for a value",
         MOVED => "another node of its cluster has the keys",
         ERROR_REPLY => "the server replied with an error",
-        WRONG_VALUE => "a value had another length than `value_bytes`",
+        WRONG_VALUE => "a value had another length than the one that was stored",
         GOAWAY => "the server gave up its HTTP/2 connection",
         STREAM_RESET => "the server reset its HTTP/2 stream",
         TLS => "TLS failed",

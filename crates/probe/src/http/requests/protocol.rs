@@ -34,6 +34,12 @@ pub trait Protocol: Send {
         usize::MAX
     }
 
+    /// Whether a connection has something to send besides new requests.
+    #[inline]
+    fn has_pending(&self, _parser: &Self::Parser) -> bool {
+        Self::MULTIPLEXED
+    }
+
     /// Appends what a connection is to send besides new requests.
     #[inline]
     fn write_pending(&mut self, _parser: &mut Self::Parser, _out: &mut Vec<u8>) {}

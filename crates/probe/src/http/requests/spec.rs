@@ -187,7 +187,7 @@ impl EngineSettings {
 }
 
 /// The generator's share; every generator needs a connection.
-fn share(params: &Params) -> Result<LoadShare> {
+pub fn share(params: &Params) -> Result<LoadShare> {
     let share = LoadShare { number: params.size("generator"), of: params.size("generators") };
     if share.number >= share.of {
         return Err(ProbeError::usage(

@@ -3,7 +3,7 @@
 //! web servers in its machines.
 //!
 //! # How
-//! A discrete-event simulation of the host's scheduler: Xen's Credit, SEDF and BVT, or Linux with weights
+//! A discrete-event simulation of the host's scheduler: Xen's Credit, Credit2, SEDF and BVT, or Linux with weights
 //! (EEVDF), quotas (CFS bandwidth) and reservations (`SCHED_DEADLINE`), which are enforced at the kernel's
 //! tick. Virtual machines spin, work periodically or in bursts, or serve requests. After `warmup_s` a loop
 //! without cost observes each virtual CPU: a pause of at least `threshold_ms` is a wait, the time between

@@ -14,8 +14,8 @@ from nephoscope.core.format_versions import LAB_IMAGE
 from nephoscope.measure.lab import commands
 from nephoscope.measure.lab.images.initramfs import DRIVERS
 
-PACKAGES = ("busybox-static", "dropbear-bin", "usr-is-merged")
-"""What is added to Debian's essential packages."""
+PACKAGES = ("busybox-static", "dropbear-bin", "sqlite3", "usr-is-merged")
+"""What is added to Debian's essential packages; `db.sqlite` needs sqlite3."""
 KERNEL = "linux-image-cloud-amd64"
 DISK_BYTES = 1 << 30
 """Size of a guest's disk; the file is sparse."""

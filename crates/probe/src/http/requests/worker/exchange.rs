@@ -122,7 +122,9 @@ impl<P: Protocol> EngineWorker<'_, P> {
         }
         let connection = &self.connections[slot];
         let has_more = connection.written < connection.in_flight.len();
-        if has_more || (P::MULTIPLEXED && connection.state == ConnectionState::Open) {
+        let has_pending = connection.state == ConnectionState::Open
+            && self.protocol.has_pending(&connection.parser);
+        if has_more || has_pending {
             self.unflushed.push(slot);
         }
         Ok(())
