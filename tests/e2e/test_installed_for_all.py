@@ -22,6 +22,11 @@ from tests.hardware import Feature, lacking, needs
 pytestmark = [pytest.mark.slow, needs(Feature.ROOT, os.geteuid() == 0)]
 
 NOBODY = 65534
+USER = (
+    *("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"),
+    *("--inh-caps=-all", "env", "-i"),
+)
+"""Words that run a program as another user, with nothing of this environment."""
 PLAN = """
 version: 1
 name: known
@@ -38,11 +43,10 @@ class Installation:
     home: Path
 
     def words(self, *words: str, home: str = "") -> list[str]:
-        """Words that run the program as that user, with nothing of this environment."""
-        user = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups")
+        """Words that run the program as that user."""
         variables = ("PATH=/usr/bin:/bin", f"HOME={home or self.home}", "NO_COLOR=1")
-        program = ("env", "-i", *variables, "LANG=C.UTF-8", str(self.prefix / "bin/nephoscope"))
-        return [*user, "--inh-caps=-all", *program, *words]
+        program = str(self.prefix / "bin/nephoscope")
+        return [*USER, *variables, "LANG=C.UTF-8", program, *words]
 
     def run(self, *words: str, home: str = "") -> Done:
         done = subprocess.run(
@@ -64,8 +68,8 @@ def interpreter() -> str:
     """An interpreter of this version that every user can start."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for path in (os.path.realpath(sys.executable), f"/usr/bin/{version}"):
-        user = ["setpriv", "--reuid", str(NOBODY), "--clear-groups", path, "-c", "import venv"]
-        if os.path.exists(path) and subprocess.run(user, capture_output=True).returncode == 0:
+        words = [*USER, path, "-c", "import venv"]
+        if os.path.exists(path) and subprocess.run(words, capture_output=True).returncode == 0:
             return path
     lacking(Feature.PYTHON_FOR_ALL)
 
