@@ -72,7 +72,7 @@ def test_a_probe_that_is_killed_for_memory_costs_no_trial_before(
     plan.write_text(
         "version: 1\nname: greedy\nwarmup: 0\nrepeat: {min: 2, max: 2}\nbenchmarks:\n"
         '  - {benchmark: "null", params: {wait_ns: 20ms}}\n'
-        f"  - {{benchmark: mem.latency, params: {{working_set_bytes: {2 * LIMIT_BYTES}}}}}\n"
+        f"  - {{benchmark: load.memory, params: {{threads: 1, buffer_bytes: {2 * LIMIT_BYTES}}}}}\n"
     )
     done = inside(group, "run", str(plan))
     print(done)
