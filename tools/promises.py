@@ -45,7 +45,7 @@ def main() -> int:
         if counts["failed"]:
             print(done.stdout, file=sys.stderr)
         failed += bool(counts["failed"])
-        row["result"] = {"date": datetime.date.today().isoformat(), **counts}
+        row["result"] = {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}", **counts}
         (ROOT / table.FILE).write_text(
             json.dumps({"promises": rows}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
         )

@@ -71,7 +71,7 @@ def interpreter() -> str:
         words = [*USER, path, "-c", "import venv"]
         if os.path.exists(path) and subprocess.run(words, capture_output=True).returncode == 0:
             return path
-    lacking(Feature.PYTHON_FOR_ALL)
+    return lacking(Feature.PYTHON_FOR_ALL)
 
 
 def linked(source: str, destination: str) -> None:
@@ -143,9 +143,7 @@ def test_what_needs_root_is_one_sentence(installation: Installation) -> None:
 
 
 @pytest.mark.parametrize("home", ["/nonexistent", "/root", "/"])
-def test_a_user_without_a_home_is_asked_for_a_store(
-    installation: Installation, home: str
-) -> None:
+def test_a_user_without_a_home_is_asked_for_a_store(installation: Installation, home: str) -> None:
     plan = str(installation.home / "plan.yaml")
     for words in (("survey", "--quick"), ("run", plan)):
         done = installation.run(*words, home=home)

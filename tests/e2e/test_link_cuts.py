@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests import tools
-from tests.e2e.conftest import PROGRAM, Done
+from tests.e2e.conftest import PROGRAM
 from tests.e2e.test_lab import lab_name, left
 from tests.hardware import Feature, needs
 
@@ -130,8 +130,6 @@ def test_a_cut_link_ends_the_trial_in_a_sentence(
             out, err = process.communicate(timeout=TIMEOUT_S + PHASES_S)
         finally:
             process.kill()
-    done = Done(process.returncode, out, err)
-    print(spec.id, done.code, err[-600:])
     assert left(lab_name) == []
     assert list(scratch.iterdir()) == []
     assert "Traceback" not in out + err

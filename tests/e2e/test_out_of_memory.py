@@ -75,7 +75,6 @@ def test_a_probe_that_is_killed_for_memory_costs_no_trial_before(
         f"  - {{benchmark: load.memory, params: {{threads: 1, buffer_bytes: {2 * LIMIT_BYTES}}}}}\n"
     )
     done = inside(group, "run", str(plan))
-    print(done)
     assert kills(group) > 0
     assert "memory" in done.err
     assert "Traceback" not in done.err
@@ -89,7 +88,6 @@ def test_a_probe_that_is_killed_for_memory_costs_no_trial_before(
 def test_a_measured_command_that_is_killed_for_memory_is_named(group: Path) -> None:
     command = f"python3 -c '{GREEDY}'"
     done = inside(group, "bench", "--command", command, "-w", "0", "-r", "2")
-    print(done)
     assert kills(group) > 0
     assert done.code == 3
     assert "memory" in done.sentence + done.err

@@ -42,7 +42,6 @@ def test_a_killed_balancer_fails_its_trial_in_a_sentence(tmp_path: Path) -> None
             out, err = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
-    print(process.returncode, out, err)
     assert "Traceback" not in out + err
     assert "defect" not in out + err
     (run,) = Store().runs()

@@ -50,9 +50,7 @@ def test_the_next_command_restores_the_settings_and_says_so(
     assert capsys.readouterr().err == ""
 
 
-def test_a_load_that_runs_keeps_its_merging(
-    kernel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_that_runs_keeps_its_merging(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_on(kernel, monkeypatch)
     (kernel / "run").write_text("0")
     merging.lease()

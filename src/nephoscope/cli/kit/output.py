@@ -364,8 +364,8 @@ def complain_of_defect(error: Exception) -> int:
         )
     if isinstance(error, PermissionError) and error.filename:
         return complain(
-            f"{error.filename}: permission is denied. Name a file or a store of your own, or look at "
-            "its owner with `ls -ld`.",
+            f"{error.filename}: permission is denied. Name a file or a store of your own, or look "
+            "at its owner with `ls -ld`.",
             3,
         )
     # How the interpreter reports a limit on memory or processes (`ulimit -v`, `ulimit -u`).
