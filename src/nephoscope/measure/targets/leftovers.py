@@ -1,7 +1,7 @@
 """Where the programs of trials on this machine leave something if they are killed.
 
 A measured command may start processes that outlive it. The probe adopts and ends them; should it be
-killed, or end late on a crowded machine, they are known by a mark in their environment.
+killed, or end late on a contended machine, they are known by a mark in their environment.
 """
 
 from __future__ import annotations
