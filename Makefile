@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DEV := .setup/dev
 RUN := .setup/run
 
-.PHONY: help survey serve page test test-all check fuzz format generate docs bench audit storage probe probe-aarch64 wheel sdist clean
+.PHONY: help survey serve page test test-all check fuzz format promises generate docs bench audit storage probe probe-aarch64 wheel sdist clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -32,6 +32,9 @@ format: setup-dev ## Format all sources
 
 fuzz: setup-dev ## Mutate what is read from outside for TIME seconds (60); fails on anything but results and sentences
 	$(PY) -m tests.fuzz --time $(or $(TIME),60) $(ARGS)
+
+promises: setup-dev ## Run the tests of the promises in SECURITY.md, and store their results (ARGS: words of promises)
+	$(PY) tools/promises.py $(ARGS)
 
 generate: setup-dev ## Write contracts/ and the pages of measured figures (CHECK=1 compares only)
 	$(PY) tools/generate.py $(if $(CHECK),--check)

@@ -34,6 +34,7 @@ class Feature(StrEnum):
     PACKET_FILTER = "needs the kernel's packet filter"
     PERF_EVENTS = "needs perf events"
     CLOSED_PING_SOCKETS = "needs ping sockets to be forbidden"
+    PYTHON_FOR_ALL = "needs a Python interpreter that every user can start"
     LAB = "needs what a host of a lab needs of the machine"
 
 

@@ -44,6 +44,7 @@ def committed(documents: Mapping[str, Any]) -> dict[str, str]:
     import change_points_table
     import coverage_table
     import growth_table
+    import promises_table
     import store_capacity_page
     from contract_digests import digests
 
@@ -56,6 +57,7 @@ def committed(documents: Mapping[str, Any]) -> dict[str, str]:
                 coverage_table,
                 change_points_table,
                 growth_table,
+                promises_table,
                 store_capacity_page,
             )
         },

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import run_inside
+from tests import sshd
+from tests.e2e.conftest import PROGRAM, run_inside
 
 LEAVING = {
     "a background process": "sleep {seconds} &",
@@ -88,3 +92,60 @@ def test_an_input_that_is_a_pipe_is_named_at_once(tmp_path: Path) -> None:
     assert done.code in (2, 3, 4), done
     assert "pipe" in done.err + done.out
     assert time.monotonic() - began_s < 60  # it would wait for its --timeout, an hour
+
+
+@pytest.fixture
+def leaving(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A command that measures one which has left a process, and the argument of that process."""
+    seconds = f"34{os.getpid()}"
+    words = [*PROGRAM, "bench", "--shell", "sh", "--store", str(tmp_path / "store")]
+    line = f"setsid sleep {seconds} & sleep 300"
+    with subprocess.Popen(
+        [*words, "-w", "0", "-r", "1", "--command", line], stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+    ) as process:  # fmt: skip
+        until_s = time.monotonic() + 120
+        while not running(seconds):
+            assert time.monotonic() < until_s
+            assert process.poll() is None
+            time.sleep(0.01)
+        yield process, seconds
+        process.kill()
+        for pid in running(seconds):
+            os.kill(pid, signal.SIGKILL)
+
+
+def probe_of(pid: int) -> int:
+    """The probe that a command has started."""
+    (number,) = sshd.descendants(pid, named="nephoscope-prob")
+    return number
+
+
+def test_what_a_killed_probe_leaves_goes_with_the_command(
+    leaving: tuple[subprocess.Popen[str], str],
+) -> None:
+    process, seconds = leaving
+    os.kill(probe_of(process.pid), signal.SIGKILL)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 3
+    assert "was ended by SIGKILL" in err
+    assert not running(seconds)
+
+
+def test_what_a_killed_command_and_its_probe_leave_goes_with_the_next_command(
+    leaving: tuple[subprocess.Popen[str], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    process, seconds = leaving
+    probe = probe_of(process.pid)
+    for pid in (process.pid, probe):
+        os.kill(pid, signal.SIGSTOP)
+    for pid in (probe, process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    assert running(seconds)  # nobody is alive who knows of it
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    done = run_inside(["verify"])
+    assert not running(seconds)
+    assert "of a measured command" in done.err
+    assert "left by a process that was killed" in done.err
+    assert "left by" not in run_inside(["verify"]).err

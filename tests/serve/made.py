@@ -113,7 +113,7 @@ def running(store: Path, *options: str, log: Path, **environment: str) -> Iterat
             stdout=subprocess.PIPE,
             stderr=messages,
             text=True,
-            env={**os.environ, **environment},
+            env={**os.environ, "PYTHONUNBUFFERED": "", **environment},
         )
     assert process.stdout is not None
     try:

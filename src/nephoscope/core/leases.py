@@ -29,6 +29,14 @@ FOLDERS = "folders"
 """Kind of a place: a directory in which scratch folders are made (`directory`)."""
 OBJECTS = "objects"
 """Kind of a place: a storage service in which objects are made (parameters of the benchmark)."""
+PROCESSES = "processes"
+"""Kind of a place: processes that have a mark in their environment (`mark`)."""
+MERGING = "merging"
+"""Kind of a place: the kernel's merging of equal pages (`boot`, `settings` to restore)."""
+
+MARK = "NEPHOSCOPE_MARK"
+"""Variable of a program that a measured command may have started. Its value has one length, because
+the size of the environment can change how fast a program runs."""
 
 _PREFIX = ".nephoscope-folder-"
 _FOLDER = re.compile(re.escape(_PREFIX) + "[0-9a-f]{16}")
@@ -46,10 +54,11 @@ class _Lease:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
+        self.mark = secrets.token_hex(8)
         self.places: set[str] = set()
         folder = _leases()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path = folder / f"{self.pid}-{secrets.token_hex(8)}.jsonl"
+        self.path = folder / f"{self.pid}-{self.mark}.jsonl"
         # Nobody sees the file under its name before it is locked.
         aside = self.path.with_suffix(".new")
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -70,6 +79,8 @@ class _Lease:
 
 
 _own: list[_Lease] = []
+_examined: set[Path] = set()
+"""Files of ended processes that `abandoned` has locked."""
 
 
 def lease(kind: str, place: Mapping[str, Any]) -> None:
@@ -77,15 +88,46 @@ def lease(kind: str, place: Mapping[str, Any]) -> None:
 
     Where the lease cannot be written, the next user of the same place removes what is left.
     """
+    if (own := _lease_of_this_process()) is not None:
+        with contextlib.suppress(OSError):
+            own.add(json.dumps({"kind": kind, **place}, sort_keys=True))
+
+
+def lease_processes() -> str:
+    """Returns the mark of the processes that this one starts; empty where no lease can be written.
+
+    They are ended by the next command if this one is killed.
+    """
+    own = _lease_of_this_process()
+    if own is None:
+        return ""
+    lease(PROCESSES, {"mark": own.mark})
+    return own.mark
+
+
+def _lease_of_this_process() -> _Lease | None:
     if not _own or _own[-1].pid != os.getpid():
         try:
             made = _Lease()
         except OSError:
-            return
+            return None
         _own[:] = [made]
         atexit.register(made.end)
-    with contextlib.suppress(OSError):
-        _own[-1].add(json.dumps({"kind": kind, **place}, sort_keys=True))
+    return _own[-1]
+
+
+def is_leased(kind: str) -> bool:
+    """Returns whether a process that is alive has a place of this kind."""
+    for path in set(_files()) - _examined:
+        with contextlib.suppress(OSError), regular.open_regular(path, follow=False) as file:
+            places = [_place(line) for line in file.read(_READ_BYTES).splitlines()]
+            if not any(place is not None and place[0] == kind for place in places):
+                continue
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+    return False
 
 
 def abandoned() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -94,19 +136,26 @@ def abandoned() -> Iterator[tuple[str, dict[str, Any]]]:
     A lease is locked while its places are yielded, and removed after the last: a process that is
     killed in between leaves it to the next one.
     """
-    try:
-        paths = sorted(path for path in _leases().iterdir() if path.suffix == ".jsonl")
-    except OSError:
-        return  # There are none, or they are another user's.
-    for path in paths:
+    for path in _files():
         with contextlib.suppress(OSError), regular.open_regular(path, follow=False) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not path.exists():
                 continue
-            for line in file.read(_READ_BYTES).splitlines():
-                if (place := _place(line)) is not None:
-                    yield place
-            path.unlink()
+            _examined.add(path)
+            try:
+                for line in file.read(_READ_BYTES).splitlines():
+                    if (place := _place(line)) is not None:
+                        yield place
+                path.unlink()
+            finally:
+                _examined.discard(path)
+
+
+def _files() -> list[Path]:
+    try:
+        return sorted(path for path in _leases().iterdir() if path.suffix == ".jsonl")
+    except OSError:
+        return []  # There are none, or they are another user's.
 
 
 def _place(line: bytes) -> tuple[str, dict[str, Any]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,5 +100,9 @@ def serve(args: _ServeArguments) -> None:
         output.warn(f"The token is in {where}.")
     if not is_loopback(place) and tls is None:
         output.warn("Without --tls-cert the token and all data travel unencrypted.")
-    started = lambda: output.say(server.url_of(settings, listener))  # noqa: E731
+
+    def started() -> None:
+        output.say(server.url_of(settings, listener))
+        sys.stdout.flush()  # a log or a pipe is to have it now, and not when the server ends
+
     server.serve(make_app(settings, started), settings, listener)

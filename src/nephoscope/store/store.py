@@ -196,9 +196,9 @@ class Store(StoreFolder):
         if self._mirror is not None:
             self._publish_waiting()
             return [name for name in self._mirror.names() if _ID.fullmatch(name)]
-        if not self.runs_path.exists():
-            return []
         with translating_os_errors(self.runs_path, "read"):
+            if not self.runs_path.exists():
+                return []
             return sorted(name for name in os.listdir(self.runs_path) if _ID.fullmatch(name))
 
     def runs(self) -> list[StoredRun]:

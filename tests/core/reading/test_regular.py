@@ -33,6 +33,8 @@ OTHER_OPENERS = {
     "core/leases.py": NO_READER,
     "cli/kit/summaries.py": PACKAGE,
     "measure/lab/leases.py": NO_READER,
+    "measure/targets/marked.py": KERNEL,
+    "measure/targets/merging.py": KERNEL,
     "core/plugins.py": PACKAGE,
     "core/programs.py": PACKAGE,
     "features/advise/machine_counters.py": KERNEL,

@@ -20,7 +20,8 @@
 //!
 //! # Caveats
 //! Needs root and a kernel with KSM that nobody else uses: the setting is that of the whole machine. A
-//! load that is killed by SIGKILL leaves it on: `echo 2 > /sys/kernel/mm/ksm/run` ends it.
+//! load that is killed by SIGKILL leaves it on until the next command of this user on that machine; on
+//! another machine than the one where commands are given, `echo 2 > /sys/kernel/mm/ksm/run` ends it.
 use crate::error::{FailureKind, ProbeError, Result};
 use crate::load::{self, DURATION, INTERVAL};
 use crate::trial::{factors, Trial};

@@ -42,7 +42,7 @@ def config(args: _ConfigArguments) -> None:
     if args.as_json:
         output.document({"file": None if path is None else str(path), "values": values})
         return
-    state = "not found" if path is None or not path.exists() else "read"
+    state = "read" if configuration.is_there(path) else "not found"
     output.say(f"File: {path or 'none'} ({state})\n")
     rows = [(value.key, _in_words(value.value), value.source) for value in values]
     output.say(output.table(("KEY", "VALUE", "SOURCE"), rows))

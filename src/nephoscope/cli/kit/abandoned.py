@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def remove_abandoned() -> list[RemovedLab]:
-    """Removes labs, scratch folders and objects that no process has any more; returns the labs.
+    """Removes what no process has any more: labs, scratch folders, objects, processes of commands,
+    settings of the kernel; returns the labs.
 
     A failure is a sentence, and no more.
     """
@@ -25,6 +26,10 @@ def remove_abandoned() -> list[RemovedLab]:
             _remove_folders(Path(str(place.get("directory"))))
         elif kind == places.OBJECTS:
             _remove_objects(place)
+        elif kind == places.PROCESSES:
+            _end_processes(str(place.get("mark")))
+        elif kind == places.MERGING:
+            _restore_merging(place)
     return removed
 
 
@@ -58,6 +63,35 @@ def _remove_folders(directory: Path) -> None:
         verb, now = ("was", "it is") if count == 1 else ("were", "they are")
         output.log(
             f"{folders} in {directory} {verb} left by a process that was killed; {now} removed."
+        )
+
+
+def _end_processes(mark: str) -> None:
+    from nephoscope.cli.kit import output
+    from nephoscope.measure.targets import marked, removal
+
+    if count := marked.end(mark, removal.PATIENCE_S):
+        processes, verb = ("A process", "was") if count == 1 else (f"{count} processes", "were")
+        output.log(
+            f"{processes} of a measured command {verb} left by a process that was killed, and "
+            f"{verb} ended."
+        )
+
+
+def _restore_merging(place: Mapping[str, Any]) -> None:
+    from nephoscope.cli.kit import output
+    from nephoscope.measure.targets import merging, removal
+
+    try:
+        if merging.restore(place, removal.PATIENCE_S):
+            output.log(
+                "The kernel's merging of equal pages was left on by a process that was killed; it "
+                "is off, and has its former settings."
+            )
+    except OSError as error:
+        output.log(
+            "The kernel's merging of equal pages was left on by a process that was killed, and "
+            f"cannot be switched off: {error}. As root: echo 2 > {merging.FOLDER}/run."
         )
 
 

@@ -53,6 +53,15 @@ def file_path() -> Path | None:
     return folder / "nephoscope" / "config.toml"
 
 
+def is_there(path: Path | None) -> bool:
+    """Returns whether this user can see such a file.
+
+    HOME may be another user's after `su` or `sudo -E`; whoever cannot look into it has no
+    configuration there.
+    """
+    return path is not None and os.path.exists(path)
+
+
 def values() -> list[Value]:
     """Returns every key with its value and source. UsageError for what cannot be used."""
     path = file_path()
@@ -92,7 +101,7 @@ def defaults_of_options(app: click.Group) -> dict[str, Any]:
     """
     path = file_path()
     variables = [PREFIX + key.upper() for key in KEYS if key != "store"]
-    has_file = (path is not None and path.exists()) or os.environ.get(FILE_VARIABLE)
+    has_file = is_there(path) or os.environ.get(FILE_VARIABLE)
     if not has_file and not any(os.environ.get(variable) for variable in variables):
         return {}
     configured = {value.key: value.value for value in values() if value.source != "default"}
@@ -121,7 +130,7 @@ def _below(group: click.Group, configured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _content(path: Path | None) -> tuple[str, Mapping[str, Any]]:
-    if path is None or not (path.exists() or os.environ.get(FILE_VARIABLE)):
+    if path is None or not (is_there(path) or os.environ.get(FILE_VARIABLE)):
         return "", {}
     import tomllib
 

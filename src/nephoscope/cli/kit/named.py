@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -104,7 +105,7 @@ def targets_of(context: click.Context) -> Iterable[str]:
     """Yields the targets that this machine knows."""
     yield "local"
     config = Path.home() / ".ssh" / "config"
-    if config.is_file():
+    if os.access(config, os.R_OK) and config.is_file():
         for names in re.findall(
             r"(?im)^\s*host\s+(.+)$", regular.read_text(config, errors="replace")
         ):

@@ -362,6 +362,12 @@ def complain_of_defect(error: Exception) -> int:
             "what is measured already is stored.",
             3,
         )
+    if isinstance(error, PermissionError) and error.filename:
+        return complain(
+            f"{error.filename}: permission is denied. Name a file or a store of your own, or look "
+            "at its owner with `ls -ld`.",
+            3,
+        )
     # How the interpreter reports a limit on memory or processes (`ulimit -v`, `ulimit -u`).
     if isinstance(error, MemoryError):
         return complain(_memory_sentence(), 3)

@@ -63,6 +63,7 @@ class LabTarget(Target):
     def _lease(self, benchmark: str, params: Mapping[str, Any]) -> None:
         # The files of other platforms go with the lab.
         if isinstance(self._channel, LocalChannel):
+            leftovers.lease_of_machine(benchmark, params)
             leftovers.lease_folders(params, self._channel.directory)
 
     def _reached_by(self) -> Mapping[str, Any]:

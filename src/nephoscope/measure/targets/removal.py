@@ -13,7 +13,7 @@ from nephoscope.core import leases
 from nephoscope.core.errors import TargetError
 from nephoscope.measure.targets.local import LocalTarget
 
-_PATIENCE_S = 2.5
+PATIENCE_S = 2.5
 """A probe whose parent was killed removes its folder itself, and ends within a second of it."""
 _SERVICE_S = 20.0
 _SMALLEST_TRIAL = {"object_bytes": [1], "objects": 1, "clients": 1, "transactions_ns": 0}
@@ -21,7 +21,7 @@ _SMALLEST_TRIAL = {"object_bytes": [1], "objects": 1, "clients": 1, "transaction
 
 def remove_folders(directory: Path) -> int:
     """Removes the scratch folders in a directory that nobody uses; returns how many it removed."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + PATIENCE_S
     removed = 0
     remaining = leases.scratch_folders(directory)
     while remaining:
@@ -40,7 +40,7 @@ async def remove_objects(params: Mapping[str, Any], directory: str) -> tuple[str
     Returns the trial's note about it; empty where nothing was left. Raises TargetError and
     BenchmarkFailed.
     """
-    await asyncio.sleep(_PATIENCE_S)
+    await asyncio.sleep(PATIENCE_S)
     target = LocalTarget(directory=directory)
     await target.open()
     try:

@@ -210,7 +210,12 @@ fn failed(what: &str, ending: Ending, executor: &Executor) -> ProbeError {
         FailureKind::Failed,
         "command_failed",
         format!("{what} {ending}{reason}"),
-        "Correct the command, or accept its exit code (--ignore-failure, `exit_codes` in a plan).",
+        if ending == Ending::Signal(libc::SIGKILL) {
+            "The kernel may have run out of memory, or the control group of its own (see `dmesg`), or \
+             someone ended it; give it more, or smaller work."
+        } else {
+            "Correct the command, or accept its exit code (--ignore-failure, `exit_codes` in a plan)."
+        },
     )
 }
 

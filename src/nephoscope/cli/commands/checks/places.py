@@ -15,7 +15,7 @@ _MIN_FREE_BYTES = 1 << 30
 
 
 def _nearest_existing(path: Path) -> Path:
-    while not path.exists() and path != path.parent:
+    while not os.path.exists(path) and path != path.parent:  # one behind a closed directory, too
         path = path.parent
     return path
 

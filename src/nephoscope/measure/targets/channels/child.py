@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from nephoscope.core.tasks import uncancelled
+from nephoscope.measure.targets import marked
 
 GRACE_S = 2.0
 """Time between the polite signal and the one that cannot be refused."""
@@ -31,7 +32,8 @@ class Ended:
 
 def environment() -> dict[str, str]:
     """The environment of a probe: what it needs to find files, and no secrets."""
-    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {**passed_on, **marked.environment()}
 
 
 def start_child(command: Sequence[str], directory: str | None = None) -> Child:
