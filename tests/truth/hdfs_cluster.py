@@ -1,4 +1,4 @@
-"""A real HDFS on loopback: a name node and data nodes in one Java process, as Hadoop's own tests start it.
+"""A real HDFS on loopback: name node and data nodes in one Java process, as in Hadoop's tests.
 
 Maven fetches the jars once into a cache.
 """

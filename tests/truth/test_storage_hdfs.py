@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -16,6 +19,7 @@ from hdfs_cluster import DATA_NODES, USER, HdfsCluster, hdfs, needs_hdfs
 from storage_servers import needs_storage
 from test_storage_transfer import check_counts, failure, transfer
 from tests.attempts import attempt
+from tests.conftest import ROOT
 from tests.tools import located, needs
 from trials import Trial, command
 
@@ -70,7 +74,12 @@ def test_no_cluster_there_is_one_sentence(cluster: HdfsCluster) -> None:
 def test_another_client_reads_the_bytes_that_were_written(
     cluster: HdfsCluster, tmp_path: Path
 ) -> None:
-    params = {**at(cluster, "lasting"), "name": "photos", "objects": 3, "object_bytes": OBJECT_BYTES}
+    params = {
+        **at(cluster, "lasting"),
+        "name": "photos",
+        "objects": 3,
+        "object_bytes": OBJECT_BYTES,
+    }
     params["ledger_directory"] = str(tmp_path)
     before = cluster.block_bytes()
     assert _durability(params).one("written_count") == 3
@@ -79,7 +88,10 @@ def test_another_client_reads_the_bytes_that_were_written(
     ledger = json.loads((tmp_path / "photos.ledger").read_text().splitlines()[0])
     (folder,) = listed(cluster, "lasting")
     names = [name for name in listed(cluster, f"lasting/{folder}") if name.isdecimal()]
-    digests = {hashlib.sha256(curl(cluster, f"lasting/{folder}/{name}", "OPEN")).hexdigest() for name in names}
+    digests = {
+        hashlib.sha256(curl(cluster, f"lasting/{folder}/{name}", "OPEN")).hexdigest()
+        for name in names
+    }
     assert digests == {entry["sha256"] for entry in ledger["objects"]}
     curl(cluster, f"lasting/{folder}/{names[0]}", "DELETE", "-X", "DELETE")
     after = _durability(params)
@@ -96,6 +108,23 @@ def _durability(params: dict[str, Any]) -> Trial:
     return Trial(done.stdout)
 
 
+def test_the_command_of_the_guide_measures_it(cluster: HdfsCluster, tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "how-to" / "storage.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^\$ nephoscope (.*service=webhdfs.*)$", guide, re.M)
+    words = shlex.split(line.replace("http://namenode:9870", cluster.url))
+    words += ["--repetitions", "1", "--set", "object_bytes=[1, 1048576]", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "nephoscope", *words, "--store", str(tmp_path / "store")],
+        env={**os.environ, **KEYS},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured = {line["metric"] for line in json.loads(done.stdout)["metrics"]}
+    assert {"transfer_bytes_per_s", "transactions_per_s"} <= measured
+
+
 ROUNDS, OBJECTS, LARGE_BYTES = 5, 8, 16 << 20
 MORE_THAN_ALL = 1.5
 """Ratio of both clients' times: both wait for the same name node, data nodes and disks."""
@@ -105,7 +134,12 @@ MORE_THAN_ALL = 1.5
 def test_times_are_those_of_another_client(cluster: HdfsCluster, tmp_path: Path) -> None:
     payload = tmp_path / "payload"
     payload.write_bytes(os.urandom(LARGE_BYTES))
-    params = {**at(cluster, "timed"), "object_bytes": [LARGE_BYTES], "objects": OBJECTS, "clients": 1}
+    params = {
+        **at(cluster, "timed"),
+        "object_bytes": [LARGE_BYTES],
+        "objects": OBJECTS,
+        "clients": 1,
+    }
     params |= {"transactions_ns": 0, "verify": "never"}
 
     def by_curl(operation: str, *words: str) -> float:

@@ -205,7 +205,9 @@ class Maker:
 
         # Servers first: whoever mounts what they export finds them there.
         for mounts in (False, True):
-            chosen = [name for name, spec in self.topology.hosts.items() if mounts is bool(spec.mounts)]
+            chosen = [
+                name for name, spec in self.topology.hosts.items() if mounts is bool(spec.mounts)
+            ]
             await together(*(start(name) for name in chosen))
         return {name: hosts[name] for name in self.topology.hosts}
 

@@ -131,7 +131,7 @@ async def mount(plan: HostPlan, access: GuestAccess) -> Mapping[str, Any]:
                 raise RunFailed(
                     f"Host {plan.name} cannot mount the folder of host {spec.host} at {path}: "
                     f"{words[-1].rstrip('.')}.",
-                    "Check that a link leads from one host to the other, and that no filter is on it.",
+                    "Check that a link leads from one host to the other.",
                 )
             mounts[path] = {"from": spec.host, **parse_mountstats(str(done.stdout), path)}
     return {"mounts": mounts}
