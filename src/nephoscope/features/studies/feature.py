@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature, Topic
 
 STUDIES = Feature(
     "studies",
-    needs=("isolation", "scheduler", "sla"),
+    needs=("scheduler", "sla"),
     commands=(".features.studies.command:study",),
     topic=Topic.EMULATE,
 )

@@ -8,13 +8,13 @@ from typing import Any
 
 from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
 from nephoscope.core.naming import level_name
-from nephoscope.features.isolation.fairness import jain_of_rounds
 from nephoscope.features.studies.definition.selectors import MeasuredFigure, MetricSelection
 from nephoscope.results.names import AUXILIARY_FACTORS
 from nephoscope.stats import compare
 from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics import means, variation
 from nephoscope.stats.statistics.estimates import mapped
+from nephoscope.stats.statistics.fairness import jain_of_rounds
 from nephoscope.stats.statistics.values import Refused
 
 
