@@ -70,7 +70,7 @@ def _check_shares(name: str, spec: HostSpec, topology: Topology, place: Place) -
             )
         server = topology.hosts.get(mount.host)
         if server is None or not server.exports:
-            have = ", ".join(other for other, its in topology.hosts.items() if its.exports)
+            have = ", ".join(host for host, entry in topology.hosts.items() if entry.exports)
             raise PlanError(
                 f"{where}host {mount.host} exports no folder.",
                 f"Name a host that does: {have}." if have else "Write `exports: true` there.",
