@@ -118,6 +118,7 @@ async def mount(plan: HostPlan, access: GuestAccess) -> Mapping[str, Any]:
         for path, spec in plan.spec.mounts.items():
             address = plan.peers[spec.host]
             options = f"vers=4.{spec.minor_version},proto=tcp,sec=sys,hard,nodev,nosuid"
+            options += f",nconnect={spec.connections}" if spec.connections > 1 else ""
             script = _MOUNT.format(
                 modules=f"/{MODULES}",
                 path=shlex.quote(path),

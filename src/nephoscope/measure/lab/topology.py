@@ -156,6 +156,9 @@ class MountSpec(Record):
     minor_version: Annotated[Count, Field(ge=0, le=2)] = Field(
         default=1, description="Minor version of NFS 4: 0, 1 or 2."
     )
+    connections: Annotated[Count, Field(ge=1, le=16)] = Field(
+        default=1, description="TCP connections to the server (nconnect of nfs(5))."
+    )
 
 
 class HostSpec(Record):
