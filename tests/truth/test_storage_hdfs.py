@@ -95,7 +95,8 @@ def test_another_client_reads_the_bytes_that_were_written(
     assert digests == {entry["sha256"] for entry in ledger["objects"]}
     curl(cluster, f"lasting/{folder}/{names[0]}", "DELETE", "-X", "DELETE")
     after = _durability(params)
-    assert (after.one("intact_count"), after.one("lost_count")) == (2, 1)
+    # A new object replaced the lost one.
+    assert (after.one("intact_count"), after.one("lost_count")) == (3, 1)
     _durability({**params, "operation": "remove"})
     assert listed(cluster, "lasting") == []
 
