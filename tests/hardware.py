@@ -25,6 +25,7 @@ class Feature(StrEnum):
     CLOUD_ROOT = "needs the root in which a control plane runs"
     OBJECT_SERVER = "needs a server of object storage"
     CLOUD_LIBRARY = "needs the Python library of a cloud"
+    HADOOP = "needs the libraries of Apache Hadoop from a Maven repository"
     SPARK = "needs Java and the libraries of Apache Spark"
     BLOCK_THROTTLING = "needs the kernel's block throttling"
     DISK = "needs a disk behind this folder"

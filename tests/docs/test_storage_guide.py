@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import hardware
+from tests.hardware import Feature
 from tests.tools import located, needs
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "storage.md"
@@ -94,6 +96,27 @@ def test_durability_is_checked_watched_and_removed(tmp_path: Path, disk: Path) -
     (watch,) = commands("watch photos.yaml")
     shell.type(watch)
     assert len([path for path in (disk / "archive").rglob("*") if path.name.isdecimal()]) == 10
+
+
+@pytest.mark.slow
+@hardware.needs(Feature.ROOT, os.geteuid() == 0)
+@needs("ganesha.nfsd", "ip", "tc", "qemu-system-x86_64", "qemu-img", "mmdebstrap")
+@pytest.mark.usefixtures("probe")
+def test_a_guest_of_a_lab_measures_a_real_nfs_server(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, Path("/mnt"))
+    up, down = commands("nas.yaml")[0], commands("lab down nas")[0]
+    (bench,) = commands("bench storage.transfer", "lab:nas/client")
+    shell.type(up)
+    try:
+        document = json.loads(shell.type(bench, "--json"))
+    finally:
+        shell.type(down)
+    (trials,) = {
+        line["estimate"]["n"]
+        for line in document["metrics"]
+        if line["metric"] == "transfer_bytes_per_s"
+    }
+    assert trials == 6
 
 
 @pytest.mark.slow

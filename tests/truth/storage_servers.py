@@ -30,7 +30,14 @@ needs_webdav = needs("wsgidav")
 class Server:
     """A server program in a folder, which can be killed and started again on its port."""
 
-    def __init__(self, words: list[str], folder: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        words: list[str],
+        folder: Path,
+        environment: dict[str, str],
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._patience_s = patience_s
         self.port = free_port()
         self.folder = folder
         self.log = folder.with_suffix(".log")
@@ -47,7 +54,7 @@ class Server:
             self._process = subprocess.Popen(
                 self._words, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + self._patience_s
         while time.monotonic() < end:
             assert self._process.poll() is None, self.log.read_text()
             with socket.socket() as client:

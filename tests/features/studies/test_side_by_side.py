@@ -288,3 +288,37 @@ def test_a_mapping_that_is_not_complete_is_refused(change: dict[str, Any], words
 def test_a_part_is_here_with_both_scales_or_not_yet(part: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         Part.model_validate({"name": "p", "title": "t", "section": "s", **part})
+
+
+def disks(limited: tuple[float, float], free: tuple[float, float]) -> dict[str, ComparisonOutcome]:
+    """Outcomes of part `nas` by what victim and neighbour read, with and without limits."""
+    lines = []
+    for rate, values in (("20Mbit/s", limited), ("100Mbit/s", free)):
+        factors = {
+            "beside": "reads",
+            "victim_rate": rate,
+            "neighbour_rate": rate,
+            "operation": "read",
+        }
+        for target, value, seed in zip(("victim", "neighbour"), values, (1, 2), strict=True):
+            own = {"load": "reads"} if target == "neighbour" else {}
+            reads = noisy(value, 0.01, seed)
+            lines.append(line("load.disk", "load_bytes_per_s", reads, target, **factors, **own))
+    return {one.id: one for one in compare(DELGADO, DELGADO.part("nas"), result(*lines))}
+
+
+def test_fairness_is_jains_index_of_both_sides() -> None:
+    found = disks(limited=(2.0, 2.0), free=(1.0, 4.0))
+    assert found["fair-reads"].mark is Mark.IN_KIND
+    assert found["fair-reads"].measured is not None
+    assert found["fair-reads"].measured.value == pytest.approx(1, abs=0.001)
+    unfair = found["unfair-reads"]
+    assert unfair.mark is Mark.IN_KIND
+    assert unfair.measured is not None
+    assert unfair.measured.value == pytest.approx(25 / (2 * 17), rel=0.02)
+    assert found["share-of-reads"].mark is Mark.IN_KIND
+
+
+def test_limits_that_share_unfairly_contradict_the_proposal() -> None:
+    found = disks(limited=(1.0, 4.0), free=(1.0, 4.0))
+    assert found["fair-reads"].mark is Mark.CONTRADICTED

@@ -236,3 +236,44 @@ def test_the_schema_takes_what_the_reader_takes() -> None:
         schemas.validate(yamltext.parse(text, "x"), topology_schema())
     with pytest.raises(schemas.ValidationError):
         schemas.validate({"name": "t", "hosts": {"a": {"cpus": 1}}}, topology_schema())
+
+
+SHARED = """\
+name: nas
+hosts:
+  storage: {exports: true}
+  client: {platform: qemu, mounts: {/mnt/share: {from: storage}}}
+"""
+
+
+def test_a_folder_is_exported_and_mounted() -> None:
+    mount = read(SHARED).hosts["client"].mounts["/mnt/share"]
+    assert (mount.host, mount.minor_version) == ("storage", 1)
+    again = files.from_values(json.loads(json.dumps(files.values_of(read(SHARED)))))
+    assert again == read(SHARED)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "exports: true",
+            "exports: true, platform: container",
+            "host storage is of platform container",
+        ),
+        ("platform: qemu", "platform: uml", "host client is of platform uml"),
+        (
+            "from: storage",
+            "from: client",
+            "host client exports no folder. Name a host that does: storage",
+        ),
+        ("exports: true", "memory: 64MiB", "exports no folder. Write `exports: true` there"),
+        ("from: storage", "from: storage, minor_version: 3", "less than or equal to 2"),
+        ("/mnt/share:", "/mnt/a b:", "/mnt/a b"),
+    ],
+)
+def test_a_share_that_cannot_be_is_one_sentence(old: str, new: str, message: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        read(SHARED.replace(old, new, 1))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("lab.yaml:")

@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature, Region, ReportSection, Topic
 
 BALANCE = Feature(
     "balance",
-    needs=("isolation", "load"),
+    needs=("load",),
     record=".features.balance.records:Balance",
     analyse=".features.balance.result:analyse",
     applies=lambda data: (

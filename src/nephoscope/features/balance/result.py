@@ -19,10 +19,10 @@ from nephoscope.features.balance.records import (
     Throughput,
 )
 from nephoscope.features.balance.trials import BalancedTrial, balanced_trials
-from nephoscope.features.isolation.fairness import jain_of_rounds
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare
 from nephoscope.stats.statistics import estimates, histograms
+from nephoscope.stats.statistics.fairness import jain_of_rounds
 from nephoscope.stats.statistics.values import Refused
 
 _P99 = 0.99

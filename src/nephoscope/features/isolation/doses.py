@@ -15,6 +15,7 @@ from nephoscope.features.isolation.records import Cell, DosePoint, DoseResponse,
 from nephoscope.features.isolation.trial_pairs import QUOTA, AnalysedTrials, WatchedLine, label
 from nephoscope.measure.plans import resources
 from nephoscope.stats import compare, interference
+from nephoscope.stats.statistics.fairness import jain_of_rounds
 from nephoscope.stats.statistics.values import Array, Refused
 
 FULL = 0.999
@@ -139,6 +140,6 @@ def _jain(cell: Cell, run: AnalysedTrials) -> Estimate | None:
     if not rows:
         return None
     try:
-        return fairness.jain_of_rounds(rows, confidence=run.confidence)
+        return jain_of_rounds(rows, confidence=run.confidence)
     except Refused:
         return None

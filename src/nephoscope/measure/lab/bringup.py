@@ -10,6 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from nephoscope import __version__
 from nephoscope.core.format_versions import LAB_STATE
 from nephoscope.core.naming import plural
 from nephoscope.core.tasks import in_thread, together
-from nephoscope.measure.lab import check, files, names, needs, state, sweep
+from nephoscope.measure.lab import check, files, names, needs, network_storage, state, sweep
 from nephoscope.measure.lab.commands import Runner
 from nephoscope.measure.lab.handle import Host, HostPlan, Lab, StartedHost
 from nephoscope.measure.lab.limits import cgroups, host_limits
@@ -202,15 +203,26 @@ class Maker:
                 left = (time.monotonic() - began) / done * (total - done)
                 self._say(f"host {name} is up ({done} of {total}), about {left:.0f} s left")
 
-        await together(*(start(name) for name in self.topology.hosts))
+        # Servers first: whoever mounts what they export finds them there.
+        for mounts in (False, True):
+            chosen = [
+                name for name, spec in self.topology.hosts.items() if mounts is bool(spec.mounts)
+            ]
+            await together(*(start(name) for name in chosen))
         return {name: hosts[name] for name in self.topology.hosts}
 
 
 async def start_host(plan: HostPlan, say: Say, lock: int | None, *, keep: bool = False) -> Host:
-    """Starts a host on its platform; `keep` boots the disk that is there."""
+    """Starts a host on its platform, with what it serves and mounts; `keep` boots the disk that is
+    there."""
     platform = PLATFORMS[plan.spec.platform]
     started = await platform.start(plan, say=say, lock=lock, keep=keep)
-    return Host(**vars(plan), **vars(started))
+    details = dict(started.details)
+    if plan.spec.exports:
+        details |= await network_storage.serve(plan, lock)
+    if plan.spec.mounts and started.guest is not None:
+        details |= await network_storage.mount(plan, started.guest)
+    return Host(**vars(plan), **vars(replace(started, details=details)))
 
 
 def host_written_down(plan: HostPlan, values: Mapping[str, Any]) -> Host:
@@ -224,6 +236,8 @@ def require_platforms(topology: Topology) -> None:
         lacking = PLATFORMS[name].lacking()
         if lacking is not None:
             raise lacking
+    if (lacking := network_storage.lacking(topology.hosts.values())) is not None:
+        raise lacking
 
 
 async def write_filters(runner: Runner, lab: str, before: list[Link], after: list[Link]) -> None:

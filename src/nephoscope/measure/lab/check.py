@@ -31,6 +31,7 @@ def checked(topology: Topology, place: Place) -> Topology:
     for name, spec in topology.hosts.items():
         with errors.of_part():
             _check_host(name, spec, place)
+            _check_shares(name, spec, topology, place)
     errors.report()
     return topology
 
@@ -50,6 +51,30 @@ def _check_host(name: str, spec: HostSpec, place: Place) -> None:
             "sends as it does by default.",
             "Write `platform: bare` or `platform: container`, or leave `tcp` out.",
         )
+
+
+def _check_shares(name: str, spec: HostSpec, topology: Topology, place: Place) -> None:
+    if spec.exports and spec.platform != "bare":
+        raise PlanError(
+            f"{place(('hosts', name, 'exports'))}host {name} is of platform {spec.platform}, and "
+            "the NFS server is a program of this machine.",
+            "Write `platform: bare`, or leave `exports` out.",
+        )
+    for path, mount in spec.mounts.items():
+        where = place(("hosts", name, "mounts", path))
+        if spec.platform != "qemu":
+            raise PlanError(
+                f"{where}host {name} is of platform {spec.platform}, and only guests of QEMU have "
+                "an NFS client of their own.",
+                "Write `platform: qemu`, or leave `mounts` out.",
+            )
+        server = topology.hosts.get(mount.host)
+        if server is None or not server.exports:
+            have = ", ".join(host for host, entry in topology.hosts.items() if entry.exports)
+            raise PlanError(
+                f"{where}host {mount.host} exports no folder.",
+                f"Name a host that does: {have}." if have else "Write `exports: true` there.",
+            )
 
 
 def fits_here(topology: Topology, place: Place) -> None:

@@ -149,6 +149,18 @@ class TcpSpec(Record):
     )
 
 
+class MountSpec(Record):
+    """A folder of another host, mounted by NFS."""
+
+    host: _Name = Field(alias="from", description="Name of the host that exports the folder.")
+    minor_version: Annotated[Count, Field(ge=0, le=2)] = Field(
+        default=1, description="Minor version of NFS 4: 0, 1 or 2."
+    )
+    connections: Annotated[Count, Field(ge=1, le=16)] = Field(
+        default=1, description="TCP connections to the server (nconnect of nfs(5))."
+    )
+
+
 class HostSpec(Record):
     """One host: how it is realised and what it is given."""
 
@@ -170,6 +182,15 @@ class HostSpec(Record):
     tcp: TcpSpec = Field(default_factory=TcpSpec, description="How it sends over TCP.")
     vcpus: Annotated[Count, Field(ge=1, le=64)] = Field(
         default=1, description="Virtual CPUs; guests only."
+    )
+    exports: bool = Field(
+        default=False,
+        description="Whether it serves a folder of its own by NFS 4 (nfs-ganesha); bare hosts.",
+    )
+    mounts: dict[Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_-]+)+$")], MountSpec] = Field(
+        default_factory=dict,
+        description="Folders of hosts that export one, by the path where each is mounted; "
+        "QEMU guests.",
     )
     ipv6: bool = Field(
         default=False,

@@ -50,6 +50,14 @@ def _lab(topology: Topology, settings: Sequence[Setting]) -> Iterator[SideEffect
             f"nephoscope/{topology.name}/{host}",
             f"CPU, memory and disk of {host} ({spec.platform})",
         )
+        if spec.exports:
+            yield SideEffect(
+                "program", "ganesha.nfsd", f"NFS server of {host}, in its namespace only"
+            )
+        for path, mount in spec.mounts.items():
+            yield SideEffect(
+                "mount", f"{path} in {host}", f"folder of {mount.host}, within the guest"
+            )
     yield SideEffect(
         "folder", str(names.directory(topology.name)), "state of the lab, removed with it"
     )

@@ -19,7 +19,7 @@ from tests.tools import needs
 
 from nephoscope.core.errors import RunFailed
 from nephoscope.measure.lab import images
-from nephoscope.measure.lab.images import build, initramfs
+from nephoscope.measure.lab.images import Image, build, initramfs
 from nephoscope.measure.lab.images.recipe import Recipe, parse_policy, script, sources
 
 RECIPE = Recipe("x86_64", (("/etc/apt/sources.list", "deb x"),), {"dash": "1"}, {"init": "#!"})
@@ -79,6 +79,20 @@ def test_modules_come_after_what_they_depend_on() -> None:
     assert initramfs.in_order(modules, ["virtio_rng"]) == ("virtio_ring", "virtio", "virtio-rng")
     with pytest.raises(KeyError, match="missing"):
         initramfs.in_order(modules, ["missing"])
+
+
+def test_modules_of_the_nfs_client_lie_beside_the_image(tmp_path: Path) -> None:
+    modules = {"sunrpc": _module("sunrpc"), "nfs": _module("nfs", "sunrpc")}
+    modules |= {name: _module(name, "nfs") for name in initramfs.NFS_CLIENT}
+    build._write_modules(tmp_path / "modules", modules | {"other": _module("other")})
+    given = Image("key", tmp_path, {}).modules()
+    _, order = given[f"{images.MODULES}/order"]
+    names = order.decode().split()
+    assert names[:2] == ["sunrpc.ko", "nfs.ko"]
+    assert sorted(given) == sorted(
+        [*(f"{images.MODULES}/{name}" for name in names), f"{images.MODULES}/order"]
+    )
+    assert len(names) == 2 + len(initramfs.NFS_CLIENT)
 
 
 @needs("busybox")

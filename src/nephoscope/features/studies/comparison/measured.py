@@ -14,6 +14,7 @@ from nephoscope.stats import compare
 from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics import means, variation
 from nephoscope.stats.statistics.estimates import mapped
+from nephoscope.stats.statistics.fairness import jain_of_rounds
 from nephoscope.stats.statistics.values import Refused
 
 
@@ -25,9 +26,11 @@ def estimate(result: RunResult, figure: MeasuredFigure) -> Estimate:
     """Returns value or ratio with its interval, in the study's unit. Absent if there is none."""
     if figure.numerator is None or figure.denominator is None:
         return value(result, figure, MetricSelection())
-    if not (figure.spread or figure.difference):
+    if not (figure.spread or figure.difference or figure.fairness):
         return ratio(result, figure, figure.numerator, figure.denominator)
     above, below = (select(result, figure, side) for side in (figure.numerator, figure.denominator))
+    if figure.fairness:
+        return _fairness(above, below, result.run.confidence)
     contrast = _ratio_of_spreads if figure.spread else _difference
     return _scaled(contrast(above, below, result.run.confidence), figure.scale)
 
@@ -154,6 +157,15 @@ def _ratio_of_spreads(above: MetricResult, below: MetricResult, confidence: floa
         )
     except Refused as error:
         raise Absent(f"there is no ratio of spreads: {error}") from error
+
+
+def _fairness(first: MetricResult, second: MetricResult, confidence: float) -> Estimate:
+    """Jain's index of what both got in the same rounds."""
+    sides = compare.shared_rounds(first, second)
+    try:
+        return jain_of_rounds(list(zip(*sides, strict=True)), confidence=confidence)
+    except Refused as error:
+        raise Absent(f"there is no fairness: {error}") from error
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

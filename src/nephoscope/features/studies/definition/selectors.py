@@ -97,8 +97,9 @@ class MeasuredFigure(Record):
     """The figure of a result that answers a published one: a metric, a ratio, or an order.
 
     spread: the ratio of the variation of both sides instead of the ratio of their values.
-    difference: numerator minus denominator, for values that may be zero. scale: from the metric's
-    unit to the study's.
+    difference: numerator minus denominator, for values that may be zero. fairness: Jain's index of
+    both sides, 1 where they are equal and 0.5 where one has all. scale: from the metric's unit to
+    the study's.
     """
 
     benchmark: Text
@@ -110,6 +111,7 @@ class MeasuredFigure(Record):
     denominator: MetricSelection | None = None
     spread: bool = False
     difference: bool = False
+    fairness: bool = False
     order: dict[str, MetricSelection] = Field(default_factory=dict)
     scale: float = 1.0
 
@@ -119,12 +121,14 @@ class MeasuredFigure(Record):
             raise ValueError(_BOTH_SIDES)
         if self.numerator is not None and self.order:
             raise ValueError("give `numerator` with `denominator`, or `order`")
-        if (self.spread or self.difference) and self.numerator is None:
+        contrasts = self.spread + self.difference + self.fairness
+        if contrasts and self.numerator is None:
             raise ValueError(
-                "`spread` and `difference` compare two: give `numerator` and `denominator`"
+                "`spread`, `difference` and `fairness` compare two: give `numerator` and "
+                "`denominator`"
             )
-        if self.spread and self.difference:
-            raise ValueError("give one of `spread` and `difference`")
+        if contrasts > 1:
+            raise ValueError("give one of `spread`, `difference` and `fairness`")
         if self.statistic != "median":
             if not self.is_single:
                 raise ValueError("a `statistic` is of one metric: leave out ratio and `order`")
@@ -135,7 +139,8 @@ class MeasuredFigure(Record):
     @property
     def is_ratio(self) -> bool:
         """Whether this is one value over another, in times."""
-        return self.numerator is not None and not self.difference and self.scale == 1
+        is_contrast = self.difference or self.fairness
+        return self.numerator is not None and not is_contrast and self.scale == 1
 
     @property
     def is_single(self) -> bool:

@@ -22,6 +22,8 @@ from nephoscope.measure.lab.commands import read_json, try_lock
 from nephoscope.measure.lab.images import build
 from nephoscope.measure.lab.images.recipe import Recipe, recipe
 
+MODULES = "usr/lib/nephoscope/modules"
+"""Folder of kernel modules in the root of a virtual machine that mounts something."""
 _KEPT_S = 30 * 86400
 """An image that no host was made of for so long goes when the next is built."""
 _ASIDE = ".building-"
@@ -51,6 +53,14 @@ class Image:
     def initrd(self) -> Path:
         """The first root of virtual machines."""
         return self.folder / "initrd"
+
+    def modules(self) -> dict[str, tuple[int, bytes]]:
+        """The kernel's NFS client for a virtual machine: path in its root -> mode and content.
+
+        `MODULES/order` has their names in the order in which they are loaded.
+        """
+        files = sorted((self.folder / "modules").iterdir())
+        return {f"{MODULES}/{file.name}": (0o644, file.read_bytes()) for file in files}
 
 
 def cache() -> Path:

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from nephoscope.core.errors import RunFailed
@@ -43,7 +43,7 @@ _STEP_TEXTS = {
 
 
 async def build(folder: Path, recipe: Recipe, say: Callable[[str], None]) -> None:
-    """Fills an empty folder: rootfs/, disk.ext4, vmlinuz, initrd, image.json.
+    """Fills an empty folder: rootfs/, disk.ext4, vmlinuz, initrd, modules/, image.json.
 
     Raises RunFailed with the builder's own words. Cancelling it ends what it started.
     """
@@ -192,7 +192,10 @@ def _unpack_kernel(packages: Path, rootfs: Path, folder: Path) -> str:
     )
     modules: dict[str, bytes] = {}
     release = ""
-    wanted = re.compile(r"/kernel/(drivers/(virtio|net|block|char/hw_random)|net/core)/[^/]+\.ko$")
+    wanted = re.compile(
+        r"/kernel/(drivers/(virtio|net|block|char/hw_random)|net/(core|sunrpc|dns_resolver)|"
+        r"fs/(nfs(/filelayout|/flexfilelayout)?|nfs_common|lockd|netfs|fscache))/[^/]+\.ko$"
+    )
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
         for member in tar:
             name = Path(member.name).name
@@ -207,7 +210,17 @@ def _unpack_kernel(packages: Path, rootfs: Path, folder: Path) -> str:
     busybox = (rootfs / "usr" / "bin" / "busybox").read_bytes()
     first = initramfs.archive(busybox, script("initramfs-init"), modules, order)
     (folder / "initrd").write_bytes(first)
+    _write_modules(folder / "modules", modules)
     return release
+
+
+def _write_modules(folder: Path, modules: Mapping[str, bytes]) -> None:
+    """The modules of guests that mount something, beside the image: few guests need them."""
+    folder.mkdir()
+    order = initramfs.in_order(modules, initramfs.NFS_CLIENT)
+    for name in order:
+        (folder / f"{name}.ko").write_bytes(modules[name])
+    (folder / "order").write_text("".join(f"{name}.ko\n" for name in order), encoding="ascii")
 
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

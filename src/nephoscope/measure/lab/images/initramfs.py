@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 DRIVERS = ("virtio_pci", "virtio_blk", "virtio_net", "virtio-rng")
 """Modules of Debian's cloud kernel that a guest needs; what they depend on comes with them."""
+NFS_CLIENT = ("nfsv3", "nfsv4", "nfs_layout_nfsv41_files", "nfs_layout_flexfiles")
+"""Modules of a guest that mounts folders of others; the last two are the clients of pNFS."""
 
 _DIRECTORY, _FILE, _DEVICE = 0o040755, 0o100755, 0o020600
 

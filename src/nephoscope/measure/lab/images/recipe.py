@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nephoscope.core.format_versions import LAB_IMAGE
 from nephoscope.measure.lab import commands
-from nephoscope.measure.lab.images.initramfs import DRIVERS
+from nephoscope.measure.lab.images.initramfs import DRIVERS, NFS_CLIENT
 
 PACKAGES = ("busybox-static", "dropbear-bin", "sqlite3", "usr-is-merged")
 """What is added to Debian's essential packages; `db.sqlite` needs sqlite3."""
@@ -54,7 +54,7 @@ class Recipe:
             [hashlib.sha256(text.encode()).hexdigest() for _, text in self.sources],
             sorted(self.versions.items()),
             sorted(self.scripts.items()),
-            [PACKAGES, KERNEL, DISK_BYTES, EXCLUDED, DRIVERS],
+            [PACKAGES, KERNEL, DISK_BYTES, EXCLUDED, DRIVERS, NFS_CLIENT],
         ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 

@@ -85,7 +85,8 @@ class Guest(Platform, ABC):
         taps = await connect(plan, lock)
         keys = control.make_keys(plan.directory)
         archive = plan.directory / "given.tar"
-        write_given(archive, identity_files(plan, taps, keys))
+        modules = image.modules() if plan.spec.mounts else {}
+        write_given(archive, identity_files(plan, taps, keys) | modules)
         backing = plan.directory / "image.ext4"
         backing.unlink(missing_ok=True)
         backing.symlink_to(image.disk)
