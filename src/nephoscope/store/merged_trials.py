@@ -34,6 +34,7 @@ from nephoscope.store.manifest import has_types
 GROUPS, GROUP_TRIALS = 16, 4
 """Row groups of a run, and the fewest trials of one. Each group takes some kB in the file's footer
 and half a millisecond to read; a damaged byte costs the trials of its group."""
+_OTHER_COLUMNS = "its columns are not those of samples"
 CHUNK_ROWS = 65_536
 """Rows at which a group ends earlier, and which are read at once."""
 
@@ -274,7 +275,7 @@ class MergedTrials:
                 read_dictionary=None if columns is None else _TEXTS,
             ) as file:
                 if file.schema_arrow.names != trialfile.SCHEMA.names:
-                    raise pa.ArrowInvalid("its columns are not those of samples")
+                    raise pa.ArrowInvalid(_OTHER_COLUMNS)
                 groups = [*range(file.metadata.num_row_groups)]
                 if not self._is_one_chunk:
                     first, last = self._chunks[chunk]
@@ -288,6 +289,8 @@ class MergedTrials:
             return parquet_bounds.decoded(self._read(chunk, columns)).cast(trialfile.SCHEMA)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
+        except KeyError as error:  # of a column that is to be read as a dictionary
+            raise self._unreadable(pa.ArrowInvalid(_OTHER_COLUMNS)) from error
 
     def _unreadable(self, error: Exception) -> StoreError:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:120]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from csv import reader as csv_reader
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -267,7 +266,7 @@ def _csv(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
                 "ok": pa.string(),
                 "response_time_ms": pa.float64(),
                 "requests": pa.float64(),
-                "time": _time_type(sample, names),
+                "time": _time_type(sample, names, path),
             }
             reader = csv.open_csv(
                 leap_seconds.LeapSeconds(stream),
@@ -311,12 +310,12 @@ def _header(line: bytes, path: Path) -> list[str]:
     return [name.strip() for name in names]
 
 
-def _time_type(line: bytes, names: Sequence[str]) -> Any:
+def _time_type(line: bytes, names: Sequence[str], path: Path) -> Any:
     """Seconds since 1970 where the first time is a number, else ISO 8601 with its offset."""
     import pyarrow as pa
 
     text = line.decode("utf-8", errors="replace").strip()
-    cells = next(csv_reader([text]), [])
+    cells = next(textfile.csv_rows(text, f"{path}:2"), (1, [""]))[1]
     cell = cells[names.index("time")] if len(cells) > names.index("time") else ""
     try:
         float(cell)

@@ -83,6 +83,8 @@ class WatchFolder:
         _refuse_later_version(path, raw)
         try:
             values = jsontext.parse(raw)
+            if not isinstance(values, dict):
+                raise ValueError("it is no object")
             for key in (digests.KEY, "version", "nephoscope"):
                 values.pop(key, None)
             if not digests.has_own_digest(raw):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from nephoscope.core.reading import jsontext
+from nephoscope.core.reading import jsontext, textfile
 from nephoscope.store.imports.k6 import FAILURES, NO_TIMES, SHARE_OF_FAILURES, TIMES
 from nephoscope.store.imports.moments import moment_s
 from nephoscope.store.imports.rows import (
@@ -62,9 +61,7 @@ def read(source: Source) -> ImportedFigures:
     figures = ImportedFigures("k6")
     kinds: dict[str, str] = {}
     lines = (
-        _of_csv(source.text, figures)
-        if is_csv(source.text)
-        else _of_json(source.text, figures, kinds)
+        _of_csv(source, figures) if is_csv(source.text) else _of_json(source.text, figures, kinds)
     )
     sums = _PointSums.of(lines, kinds)
     figures.span = sums.span
@@ -172,8 +169,8 @@ def _declared(data: Mapping[str, Any]) -> str:
     return "other" if kind == _TREND and data.get("contains") != "time" else kind
 
 
-def _of_csv(text: str, figures: ImportedFigures) -> Iterator[_Point]:
-    for number_, row in enumerate(csv.reader(text.splitlines()), start=1):
+def _of_csv(source: Source, figures: ImportedFigures) -> Iterator[_Point]:
+    for number_, row in textfile.csv_rows(source.text, str(source.path)):
         if number_ == 1 or not row:
             continue
         try:

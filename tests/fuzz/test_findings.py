@@ -1,0 +1,26 @@
+"""Inputs that were defects once, each as a case of its boundary."""
+
+from __future__ import annotations
+
+import pytest
+
+from .boundaries import BOUNDARIES
+from .boundary import Boundary
+
+BY_NAME = {boundary.name: boundary for boundary in BOUNDARIES}
+CASES = {
+    "watch definition": b'["a list"]',
+    "events": b"time,service,observer,ok\n1685577600,web,a\x0d\x0b,1\xc4\x15,\x81\x1aT\n",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_refused_in_a_sentence(name: str) -> None:
+    assert BY_NAME[name].attack(CASES[name]) is None
+
+
+def test_samples_without_a_column_that_is_read_as_a_dictionary() -> None:
+    boundary: Boundary = BY_NAME["samples of an ended run"]
+    for seed in boundary.seeds():
+        assert b"factors" in seed
+        assert boundary.attack(seed.replace(b"factors", b"fact\x00rs")) is None
