@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from nephoscope import catalog
+from nephoscope.features.market.works import WORKS
 
 NUMBER = r"[+\-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+\-]?\d+)?"
 _VALUE = rf"(?:×\s?{NUMBER}|{NUMBER}(?:\s?%)?|unbounded)"
@@ -46,7 +47,7 @@ _WORSE = re.compile(
     rf"\[(?P<low>{NUMBER}),\s*(?P<high>{NUMBER})\]"
 )
 
-_SETTING = re.compile(r"(?<![\w\-=./:`'{,])(?P<name>[a-z]\w*)=(?P<level>[\w.\-]+)")
+_SETTING = re.compile(r"(?<![\w\-=./:?&`'{,])(?P<name>[a-z]\w*)=(?P<level>[\w.\-]+)")
 _COMMAND = re.compile(r"--set|--\w+=|\bnephoscope [a-z]|^\$ ")
 
 
@@ -162,7 +163,8 @@ def _directions(text: str) -> Iterator[str]:
 def _raw_settings(text: str) -> Iterator[str]:
     for match in _SETTING.finditer(text):
         line = text[text.rfind("\n", 0, match.start()) + 1 : text.find("\n", match.end())]
-        if match["name"] in _parameters() and not _COMMAND.search(line):
+        is_typed = _COMMAND.search(line) or match.group() in _imported()
+        if match["name"] in _parameters() and not is_typed:
             yield f"'{match.group()}' names a parameter as a plan does, not in words"
 
 
@@ -171,4 +173,13 @@ def _parameters() -> frozenset[str]:
     """The names of all parameters of all benchmarks."""
     return frozenset(
         param.id for spec in catalog.load().benchmarks.values() for param in spec.params
+    )
+
+
+@cache
+def _imported() -> frozenset[str]:
+    """Settings in the names of imported metrics, which a user types as they are."""
+    names = [work.metric for work in WORKS]
+    return frozenset(
+        setting for name in names for setting in name.partition(" ")[2].split(",") if setting
     )

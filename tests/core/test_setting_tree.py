@@ -17,13 +17,13 @@ def test_the_parameter_with_the_fewest_levels_is_the_outermost_and_levels_are_al
     ]
     assert drawn(*settings) == [
         ("noise ratio 0.01", None),
-        ("  value   5.0", 3),
-        ("  value  20.0", 5),
-        ("  value 100.0", 1),
+        ("  value   5", 3),
+        ("  value  20", 5),
+        ("  value 100", 1),
         ("noise ratio  0.1", None),
-        ("  value   5.0", 2),
-        ("  value  20.0", 4),
-        ("  value 100.0", 0),
+        ("  value   5", 2),
+        ("  value  20", 4),
+        ("  value 100", 0),
     ]
 
 

@@ -31,6 +31,7 @@ PAIRS = {
     "measure/plans/expand.py": "keys of a plan, in its errors and as a block's key",
     "measure/plans/files/includes.py": "an option as typed",
     "measure/plans/survey.py": "an option as typed",
+    "measure/targets/marked.py": "a variable of a process",
     "measure/targets/ssh/collected.py": "an option of ssh",
     "serve/queries.py": "an option of a command",
     "stats/scaling_settings.py": "a rule as typed",

@@ -138,7 +138,7 @@ def test_the_first_probes_leave_when_they_are_due() -> None:
 
     def once() -> tuple[str, bool]:
         late_ms = sorted(lateness_ms() for _ in range(7))
-        # A timer ends 0.1 ms late here. Five megabytes, taken late, were 0.8 to 14 ms of each probe.
+        # A timer ends 0.1 ms late here; five megabytes, taken late, were 0.8 to 14 ms a probe.
         return f"late by {[round(ms, 2) for ms in late_ms]} ms", late_ms[3] <= 0.4
 
     attempt("the first probes", once)

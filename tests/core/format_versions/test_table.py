@@ -34,6 +34,8 @@ WRITERS = {
     "core/reading/regular.py": "the function that the others call",
     "cli/kit/output.py": "standard error where it was closed: the null device",
     "cli/kit/work_line.py": "standard error: a terminal",
+    "measure/lab/network_storage.py": "the configuration of a server, for its own use",
+    "measure/targets/merging.py": "files of the kernel",
     "store/files.py": "the function that the others call",
     "store/manifest.py": "run",
     "store/journal.py": "run",

@@ -166,7 +166,7 @@ def test_a_refused_setting_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert len(refusals) == 3
     assert {r.failure_name for r in refusals} == {"no_direct_io"}
     (sentence,) = run.manifest.refused
-    assert sentence.startswith("null value=2.0 on local: it failed 3 times in a row: in phase ")
+    assert sentence.startswith("null (value 2) on local: it failed 3 times in a row: in phase ")
     assert sentence.endswith("measure: No luck. Try later.")
     assert run.state == "measured"
 
