@@ -350,7 +350,7 @@ def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site
     view.open(addresses(site)["report"])
     frame = view.page.frame_locator("iframe")
     frame.get_by_role("heading", name="Summary", exact=True).wait_for()
-    frame.locator(".main-svg").first.wait_for()  # the report's own script may run, and draws
+    frame.locator(".plot svg").first.wait_for()  # the report's own script may run, and draws
     with view.page.expect_download() as saved:
         frame.get_by_role("button", name="Save as CSV").first.click()
     text = Path(saved.value.path()).read_text(encoding="utf-8")
