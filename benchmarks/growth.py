@@ -55,7 +55,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Growth:
-    """How the costs of a case grow. exponents: of each round; None where nothing grows.
+    """How the costs of a case grow. exponents: of rounds; None where most have none.
 
     per_unit: the cost of one more unit of size between n and 4n.
     """
@@ -334,11 +334,14 @@ def growth_of(sizes: Sequence[int], costs: Mapping[int, Sequence[float]]) -> Gro
     )
     if statistics.median(large) < LEAST_GROWTH * statistics.median(small):
         return Growth(costs, None, max(0.0, per_unit))
+    # A cost that does not grow from n to 2n, or not from there on, has no logarithm in that round.
     exponents = [
-        # A cost that does not grow from n to 2n has no logarithm: noise, as large as it can be.
-        math.log2(max(c - b, 1e-9) / max(b - a, 1e-9))
+        math.log2((c - b) / (b - a))
         for a, b, c in zip(small, middle, large, strict=True)
+        if c > b > a
     ]
+    if 2 * len(exponents) <= len(small):
+        return Growth(costs, None, max(0.0, per_unit))
     return Growth(costs, exponents, per_unit)
 
 
