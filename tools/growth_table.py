@@ -17,8 +17,8 @@ Each command was run on inputs of a size, twice and four times that size
 (`benchmarks/growth.py`). The exponent is the binary logarithm of what the second doubling adds over
 what the first one adds: 1 means that the cost grows in proportion to the size, 2 with its square;
 its interval is the range of the rounds. A dash means that four times the size took less than a
-quarter more than once the size, or that the cost did not rise with each doubling. The cost of one more unit tells what a larger store needs, on the
-machine below.
+quarter more than once the size, or that the cost did not rise with each doubling. The cost of one
+more unit tells what a larger store needs, on the machine below.
 
 """
 _UNITS = {"cpu_s": (1e6, "µs"), "peak_mib": (1024, "KiB")}
