@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from nephoscope.core import leases
 from nephoscope.measure.targets.channels.child import Ended, start_child
 
 SH = "/bin/sh"
@@ -113,7 +114,8 @@ def test_the_child_sees_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("LANG", "C.UTF-8")
     names = {word.split("=")[0] for word in run("env").stdout.decode().splitlines()}
-    passed_on = {"LANG", "PATH", "TMPDIR", "HOME", "SSL_CERT_FILE"}
+    # The mark, by which what a command leaves is found, where a command of this process set one.
+    passed_on = {"LANG", "PATH", "TMPDIR", "HOME", "SSL_CERT_FILE", leases.MARK}
     assert names <= passed_on | {"PWD", "SHLVL", "OLDPWD", "_"}, "the shell adds the others"
 
 
