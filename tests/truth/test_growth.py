@@ -58,7 +58,7 @@ def test_planted_growth_is_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyP
     a step of the ramp, of 13 %."""
     monkeypatch.chdir(tmp_path)
 
-    def measure() -> None:
+    def measure() -> tuple[str, bool]:
         with growing(100, 97, 200) as url:
             growth = growth_of(url, tmp_path)
         assert growth["has_moved"], growth
@@ -68,6 +68,7 @@ def test_planted_growth_is_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert rate / step <= level["knee"]["value"] <= rate * step, growth["levels"]
         # The server's clock begins with the first request, a moment after that of the ramps.
         assert last["since_s"]["low"] - 2 <= 97 <= last["since_s"]["high"] + 2, growth["levels"]
+        return str(growth["levels"]), True
 
     attempt("growth of a service", measure)
 
@@ -75,12 +76,13 @@ def test_planted_growth_is_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_does_not_grow_is_not_elastic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def measure() -> None:
+    def measure() -> tuple[str, bool]:
         with growing(100, 0, 100) as url:
             growth = growth_of(url, tmp_path, "--generators", "3")
         assert not growth["has_moved"], growth
         assert growth["generators"] == 3
         ratio = growth["generators_compared"]["ratio"]
         assert ratio["low"] <= 1 <= ratio["high"], ratio
+        return str(growth["generators_compared"]), True
 
     attempt("a service that stays as it is", measure)
