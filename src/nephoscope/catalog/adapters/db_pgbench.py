@@ -8,9 +8,7 @@ from nephoscope.catalog.adapters.frame import (
     PEER_PORT,
     Output,
     ToolCommand,
-    ToolError,
     ToolStep,
-    numbers,
 )
 from nephoscope.catalog.adapters.quantities import (
     Params,
@@ -73,16 +71,7 @@ _REPORT = (
 
 
 def _figures(output: Output) -> dict[str, float]:
-    (done,) = numbers(
-        output, r"^number of transactions actually processed: ([0-9]+)(?:/[0-9]+)?\n", "its count"
-    )
-    failed = 0.0
-    if "failed transactions:" in output.stdout:
-        (failed,) = numbers(
-            output, r"^number of failed transactions: ([0-9]+) \(.*\)\n", "failed transactions"
-        )
-    if not done:
-        raise ToolError(f"no transaction was committed; {failed:.0f} failed.")
+    _, failed = postgresql.transactions(output)
     return {**values_at(output, _REPORT), "errors_count": failed}
 
 

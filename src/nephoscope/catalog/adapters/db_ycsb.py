@@ -224,16 +224,7 @@ def _operations(output: Output) -> dict[str, tuple[float, float]]:
 
 def _parse(output: Output) -> list[Sample]:
     check_ending(output)
-    (done,) = numbers(
-        output, r"^number of transactions actually processed: ([0-9]+)(?:/[0-9]+)?\n", "its count"
-    )
-    failed = 0.0
-    if "failed transactions:" in output.stdout:
-        (failed,) = numbers(
-            output, r"^number of failed transactions: ([0-9]+) \(.*\)\n", "failed transactions"
-        )
-    if not done:
-        raise ToolError(f"no operation was completed; {failed:.0f} failed.")
+    done, failed = postgresql.transactions(output)
     (per_s,) = numbers(
         output, r"^tps = ([0-9.]+) \(without initial connection time\)\n", "its rate"
     )

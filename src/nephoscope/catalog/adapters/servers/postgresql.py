@@ -128,3 +128,18 @@ the target that `peer` names (without one, on the machine itself). It runs as `p
 Nephoscope is root, and accepts only the trial's client, by a password made for it. Making and
 filling the database is not timed."""
 """What the pages of these tools say about the server."""
+
+
+def transactions(output: Output) -> tuple[float, float]:
+    """Returns how many transactions pgbench did, and how many failed. ToolError without any."""
+    (done,) = numbers(
+        output, r"^number of transactions actually processed: ([0-9]+)(?:/[0-9]+)?\n", "its count"
+    )
+    failed = 0.0
+    if "failed transactions:" in output.stdout:
+        (failed,) = numbers(
+            output, r"^number of failed transactions: ([0-9]+) \(.*\)\n", "failed transactions"
+        )
+    if not done:
+        raise ToolError(f"no transaction was committed; {failed:.0f} failed.")
+    return done, failed
