@@ -162,15 +162,16 @@ def test_disk_rates_are_sizes_a_second(text: str, bytes_per_s: float) -> None:
     assert units.parse_bytes_per_s(text) == bytes_per_s
 
 
-@pytest.mark.parametrize("text", ["1G", "1GB", "fast", "5 furlongs/s", "-1Mbit/s", ""])
+@pytest.mark.parametrize("text", ["1G", "1GB", "fast", "5 furlongs/s", "-1Mbit/s", "20iB/s", ""])
 def test_what_is_no_line_rate_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no line rate"):
         units.parse_bits_per_s(text)
 
 
-def test_what_is_no_disk_rate_is_refused() -> None:
+@pytest.mark.parametrize("text", ["20 furlongs/s", "20iB/s", "iBps"])
+def test_what_is_no_disk_rate_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no disk rate"):
-        units.parse_bytes_per_s("20 furlongs/s")
+        units.parse_bytes_per_s(text)
 
 
 @pytest.mark.parametrize(
