@@ -25,6 +25,7 @@ def prediction_section(result: TypePrediction) -> Section:
 
 def _blocks(result: TypePrediction) -> Iterator[Block]:
     yield Sentence(_answer(result), lead=True)
+    yield from map(Sentence, result.caveats)
     yield Sentence(
         f"Predicted from small benchmarks of {result.trained_on:,} measured types. "
         f"{_coverage(result)} {result.lacks}"
