@@ -191,6 +191,7 @@ SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
     "bytes_per_s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")),
     "bits_per_s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
     "per_s": ((1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1, "/s")),
+    "per_h": ((1e9, "G/h"), (1e6, "M/h"), (1e3, "k/h"), (1, "/h")),
     "ratio": ((0.01, "%"),),
     "cpus": ((1, "CPUs"),),
     "tokens_per_s": ((1, "tokens/s"),),

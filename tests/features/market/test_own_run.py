@@ -14,6 +14,7 @@ from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Better, Sample, Setting
 from nephoscope.features.market import own_run
 from nephoscope.features.market.prediction import predict
+from nephoscope.features.market.prediction_section import prediction_section
 from nephoscope.features.market.works import work_of
 from nephoscope.store import StoredRun
 from nephoscope.store.market.catalogue import MarketCatalogue
@@ -63,8 +64,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _stored(folder: Path, plan: str) -> StoredRun:
-    run = make_run(folder, plan, _rates)
+def _stored(folder: Path, plan: str, others_busy_cpus: float = 0.02) -> StoredRun:
+    counters = {"others_busy_cpus": others_busy_cpus, "elapsed_ns": 10**8}
+    run = make_run(folder, plan, _rates, counters=counters)
     known = fingerprint()
     known["cpu"]["features"].append("sha_ni")
     run.update(fingerprints={"local": known})
@@ -119,3 +121,16 @@ def test_a_run_without_such_rates_is_refused_with_the_reasons(store: Path, tmp_p
     run = _stored(tmp_path, one_thread)
     with pytest.raises(UsageError, match=r"all CPUs together, here 2.*survey --comparable"):
         own_run.read(run, _catalogue(store))
+
+
+def test_a_prediction_from_a_busy_machine_begins_with_that(store: Path, tmp_path: Path) -> None:
+    catalogue = _catalogue(store)
+    work = work_of("redis", catalogue.metadata.metrics, "--work")
+    quiet, busy = (
+        predict(catalogue, work, machine=own_run.read(_stored(tmp_path, PLAN, used), catalogue))
+        for used in (0.02, 0.9)
+    )
+    assert quiet.caveats == ()
+    text = [getattr(block, "text", "") for block in prediction_section(busy).blocks]
+    assert text[1].startswith("Measured on a busy machine: other programs used 0.90")
+    assert "repeat the run while the machine is idle" in text[1]

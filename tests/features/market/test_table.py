@@ -83,7 +83,7 @@ def test_several_works_are_done_one_after_the_other(market: MarketCatalogue) -> 
     seconds = 1000 / 1e5 + 200 / 4e4
     small = next(row for row in table.rows if row.type == "small")
     assert small.performance == pytest.approx(3600 / seconds)
-    assert small.cost_per_unit == pytest.approx(0.02 * seconds / 3600)
+    assert small.cost_per_unit == pytest.approx(1e6 * 0.02 * seconds / 3600)
 
 
 FILTERS = (

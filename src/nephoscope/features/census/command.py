@@ -171,7 +171,8 @@ def of_runs(
     if not seen.looked_at:
         raise UsageError(
             f"{store.address} has no such run.",
-            "Run `nephoscope census --target local`, or change the filters.",
+            "Run `nephoscope census --target local`, or change the filters. `nephoscope spread` is "
+            "for imported server types.",
         )
     if not seen.counts:
         why = " ".join(seen.left_out)

@@ -29,11 +29,16 @@ def read(store: Path, name: str) -> list[FileSeries]:
             series.setdefault(index, {})[at] = (rate, busy[index, at])
     names = {index: "/".join(catalogue.types[index].key) for index in series}
     wanted = [index for index in series if name in (EVERY, names[index])]
+    if not series:
+        raise UsageError(
+            f"--type: none of the {len(catalogue.types):,} imported types has a day of rates.",
+            "Measure one with `nephoscope cloud credits`, or name a FILE of rates.",
+        )
     if not wanted:
         raise UsageError(
             f"--type: no imported type '{name[:80]}' has a day of rates"
             f"{did_you_mean(name, names.values())}.",
-            f"There is one of {listed(sorted(names.values()))}." if names else "",
+            f"There is one of {listed(sorted(names.values()))}.",
         )
     return [
         FileSeries(

@@ -6,7 +6,7 @@ from nephoscope.results.feature import Feature, Topic
 
 MARKET = Feature(
     "market",
-    needs=("cost", "platforms"),
+    needs=("cost", "machine", "platforms"),
     commands=(
         ".features.market.command:market",
         ".features.market.launch_command:launches",

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from nephoscope.core.errors import UsageError
+from nephoscope.core.model import Finding
 from nephoscope.core.reading.sentences import listed
+from nephoscope.features.machine.interference_findings import busy_machine
 from nephoscope.features.market.micro_benchmarks import MachineFacts
 from nephoscope.features.market.prediction import OwnMachine
 from nephoscope.features.market.run_rates import BENCHMARKS, comparable_rates, cpus_of
 from nephoscope.results import analyse_run
+from nephoscope.results.findings import summarise
+from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
+from nephoscope.stats.target_evidence import TargetEvidence
 from nephoscope.store import StoredRun
 from nephoscope.store.market.catalogue import MarketCatalogue
 
@@ -45,7 +50,17 @@ def read(run: StoredRun, catalogue: MarketCatalogue) -> OwnMachine:
     for rate in rates:
         values[rate.metric] = rate.line.estimate.value
         low[rate.metric], high[rate.metric] = rate.bounds
-    return OwnMachine(run.id, _facts(run, known), values, low, high)
+    return OwnMachine(run.id, _facts(run, known), values, low, high, _caveats(data, target))
+
+
+def _caveats(data: RunData, target: str) -> tuple[str, ...]:
+    """Returns why the rates of a run may not be those of the machine, as the run itself states."""
+    evidence = TargetEvidence(target, None, (), summarise(data.records)[target])
+    busy = [answer for answer in busy_machine(evidence) if isinstance(answer, Finding)]
+    return tuple(
+        f"{finding.sentence} The prediction holds for that rest only; repeat the run while the machine is idle."
+        for finding in busy
+    )
 
 
 def _facts(run: StoredRun, known: Any) -> MachineFacts:

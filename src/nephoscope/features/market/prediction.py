@@ -43,13 +43,14 @@ METHOD = "Gaussian process on logarithms; conformal interval over left-out group
 @dataclass(frozen=True, slots=True)
 class OwnMachine:
     """A machine that is not imported. rates: by metric, as many as were measured; low, high: bounds
-    of those of a run."""
+    of those of a run. caveats: sentences on how it was measured."""
 
     name: str
     facts: MachineFacts
     rates: Mapping[str, float]
     low: Mapping[str, float] = field(default_factory=dict)
     high: Mapping[str, float] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
 
     @property
     def is_of_run(self) -> bool:
@@ -156,7 +157,7 @@ def predict(
     result = _result(work, metric.unit, rows, top, confidence)
     own = {name.partition("/")[0] for name in machine.rates}
     tools = {name.partition("/")[0] for name in measurable} - own
-    return replace(result, not_measured=tuple(sorted(tools)))
+    return replace(result, not_measured=tuple(sorted(tools)), caveats=machine.caveats)
 
 
 def _measured(

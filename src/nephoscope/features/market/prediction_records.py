@@ -42,6 +42,7 @@ class TypePrediction:
     checks: by what is left out (provider, CPU model). carried_by: source of figures -> factor by
     which the error grows without it. left_out: reason -> types that are not used. not_measured:
     benchmarks that would carry the prediction of a run's machine, which the run does not have.
+    caveats: sentences on how that machine was measured.
     """
 
     title: str
@@ -55,3 +56,4 @@ class TypePrediction:
     left_out: Mapping[str, int]
     lacks: str
     not_measured: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ def prediction_section(result: TypePrediction) -> Section:
 
 def _blocks(result: TypePrediction) -> Iterator[Block]:
     yield Sentence(_answer(result), lead=True)
+    yield from map(Sentence, result.caveats)
     yield Sentence(
         f"Predicted from small benchmarks of {result.trained_on:,} measured types. "
         f"{_coverage(result)} {result.lacks}"
@@ -70,19 +71,20 @@ def _coverage(result: TypePrediction) -> str:
     """Returns what the intervals promise: no more than the predictions of left-out groups show."""
     share = _percent(result.confidence)
     names = wording.joined(f"{grouping}s" for grouping in result.checks)
-    parts = []
+    parts, worse = [], 0
     for grouping, checks in result.checks.items():
         less = [each for each in checks if _is_covered_less(each, result.confidence)]
         part = f"{len(less) or 'none'} of {wording.plural(len(checks), grouping)}"
+        worse += len(less)
         if less:
             least = min(less, key=lambda check: check.coverage.value)
             covered = _percent(round(least.coverage.value, 2))
             part += f" (at worst {wording.clean(least.group)}: {covered})"
         parts.append(part)
-    return (
-        f"The intervals cover {share} of the types in the mean over left-out {names}, but not of "
-        f"each one: {wording.joined(parts)} are covered less."
-    )
+    mean = f"The intervals cover {share} of the types in the mean over left-out {names}"
+    if not worse:
+        return f"{mean}; {wording.joined(parts)} are covered significantly less."
+    return f"{mean}, but not of each one: {wording.joined(parts)} are covered significantly less."
 
 
 def _types(result: TypePrediction) -> Block:
@@ -114,7 +116,7 @@ def _name(row: PredictedType) -> str:
 
 
 def _growth(factor: float) -> str:
-    return f"{100 * (factor - 1):+.0f} %" if factor < 2 else f"{factor:.3g} times"
+    return f"{100 * (factor - 1):+.0f} %" if factor < 2 else f"{units.format_number(factor)} times"
 
 
 def _rate(value: float, result: TypePrediction) -> str:

@@ -41,8 +41,6 @@ def _performance(row: MarketRow, market: MarketTable) -> str:
 
 
 def _rate(value: float, market: MarketTable) -> str:
-    if market.unit == "per_h":
-        return f"{units.format_number(value)} units/h"
     return units.format_value(value, market.unit)
 
 
@@ -113,7 +111,7 @@ def _scatter(market: MarketTable) -> Chart:
     prices = [point.price_per_h for point in market.points]
     rates = [point.performance for point in market.points]
     price_axis = figures.Axis(f"price of an hour, {market.currency}", "none", log=True)
-    unit = market.unit if market.unit in ("per_s", "bytes_per_s") else "none"
+    unit = market.unit if market.unit in ("per_s", "per_h", "bytes_per_s") else "none"
     x = figures.axis_of(price_axis, prices)
     y = figures.axis_of(figures.Axis(market.title, unit, log=True), rates)
     behind = table(

@@ -24,6 +24,7 @@ from nephoscope.features.market.works import (
     parse_shares,
     title_of,
     unit_words,
+    units_of_price,
     work_of,
 )
 from nephoscope.store.imports.inspector import LACKS
@@ -100,7 +101,8 @@ def build(catalogue: MarketCatalogue, prices: PriceList, request: MarketRequest)
         priced = list(_priced(server, offers, request, left_out)) if offers else [(None, "", "")]
         rate = figures[shares[0].work.metric][index] if len(shares) == 1 else per_h
         further = {work.name: _finite(figures[work.metric][index]) for work in further_works}
-        rows += [_row(server, price, rate, per_h, further) for price in priced]
+        sold_per_h = per_h / units_of_price(shares)
+        rows += [_row(server, price, rate, sold_per_h, further) for price in priced]
     rows.sort(key=lambda row: (_cost(row), -row.performance, row.provider, row.type, row.region))
     rows = _with_front(rows)
     if nearly:

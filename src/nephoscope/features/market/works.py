@@ -158,9 +158,11 @@ def work_of(name: str, metrics: Mapping[str, MarketMetric], option: str) -> Pric
     if known is None and name in metrics:
         return PricedWork(name, name, name)
     if known is None:
-        names = [work.name for work in WORKS]
+        names = [work.name for work in WORKS if work.metric in metrics]
+        begun = [metric for metric in sorted(metrics) if metric.startswith(name)] if name else []
+        near = did_you_mean(name, names) or (f" (did you mean '{begun[0]}'?)" if begun else "")
         raise UsageError(
-            f"{option}: there is no work or metric '{name[:80]}'{did_you_mean(name, names)}.",
+            f"{option}: there is no work or metric '{name[:80]}'{near}.",
             f"Works: {listed(names, 40)}. `--list` prints all metrics.",
         )
     if known.metric not in metrics:
@@ -171,6 +173,11 @@ def work_of(name: str, metrics: Mapping[str, MarketMetric], option: str) -> Pric
     return known
 
 
+def units_of_price(shares: Sequence[WorkShare]) -> float:
+    """Returns of how many units the price is: one unit of several works costs next to nothing."""
+    return 1.0 if len(shares) == 1 else 1e6
+
+
 def unit_words(shares: Sequence[WorkShare]) -> str:
     """Returns what the price of a unit is for, as in 'USD per …'."""
     if len(shares) == 1:
@@ -179,7 +186,7 @@ def unit_words(shares: Sequence[WorkShare]) -> str:
         if share.count == count:
             return words
         return f"{share.count:,.6g}"
-    return "unit of work"
+    return "million units"
 
 
 def title_of(shares: Sequence[WorkShare]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from nephoscope.core import units
 from nephoscope.core.model import Estimate
 from nephoscope.features.sizing import sentences
 from nephoscope.features.sizing.records import SizeAnalysis, SizedDeployment, SizingInput
@@ -100,7 +99,7 @@ def _inputs(
         [entry for entry in analysis.inputs if entry.id in wanted],
         text("input", lambda row: Linked(str(row.id), id=f"input-{row.id}")),
         text("quantity", lambda row: row.name),
-        number("value", _value),
+        number("value", lambda row: _value(row, analysis.currency)),
         number("interval", _interval),
         text("origin", lambda row: row.origin),
         text("source", lambda row: row.source),
@@ -140,9 +139,9 @@ def _links(inputs: Sequence[int]) -> Linked:
     return Linked(links=tuple((str(number), f"input-{number}") for number in inputs))
 
 
-def _value(row: SizingInput) -> str:
+def _value(row: SizingInput, currency: str) -> str:
     if row.name.startswith(("price", "spot price")):
-        return units.format_number(row.estimate.value, 4)
+        return amount(row.estimate.value, currency)
     return wording.value_text(row.estimate)
 
 

@@ -25,6 +25,7 @@ from nephoscope.stats.statistics import means, ratios
 from nephoscope.stats.statistics.distributions import normal_quantile, student_quantile
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store import Store
+from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
 
 NOTHING = (
@@ -98,7 +99,8 @@ def add_market_types(
     names = listed([kind.name for kind in proportion.references], 3)
     return [
         f"Capacities of types that were not loaded are in proportion to {work.title}; the factor "
-        f"is that of {names}."
+        f"is that of {names}.",
+        LACKS,
     ]
 
 

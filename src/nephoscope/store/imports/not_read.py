@@ -10,6 +10,10 @@ from nephoscope.store.imports.source import DATABASE, Source
 
 _TEXTS: tuple[tuple[str, str], ...] = (
     (
+        r"\A\s*(?:provider|vendor),type,(?=.*\bmachine_start\b)",
+        "it is a table of launches; `nephoscope launches FILE` reads it",
+    ),
+    (
         r"\A\s*command,mean,stddev,median,user,system,min,max",
         "it is the CSV export of hyperfine, which lacks the single executions; use --export-json",
     ),
