@@ -6,7 +6,9 @@ service, each address:port), `rule` (see rules.ScalingRule), `metric_interval_s`
 `decision_interval_s`, `boot_s`, `warm_up_s` with `delay_cv_ratio` and `seed`, `initial`.
 
 From the first request on, values and decisions follow a phase that `seed` draws: when programs
-started decides nothing, and autoscalers with one seed meet a load at the same moments. Each machine passes the same states; each change is an event with the number in each state.
+started decides nothing, and autoscalers with one seed meet a load at the same moments.
+
+Each machine passes the same states; each change is an event with the number in each state.
 """
 
 from __future__ import annotations
