@@ -74,22 +74,22 @@ def read(name: str, store: Path | None) -> RecordedRun:
     assert elastic is not None
     by_name = group_by(pairs, lambda pair: pair[1].name)
     candidates = []
-    for name in (each.autoscaler for each in elastic.autoscalers if each.autoscaler in by_name):
+    names = [each.autoscaler for each in elastic.autoscalers if each.autoscaler in by_name]
+    for name in names:
         rule = rules.rule_of(json.loads(by_name[name][0][1].params["rule"]))
-        recordings = (
+        own = (
             _recording(trial, scaler, rule, judged[name, trial.round])
             for trial, scaler in by_name[name]
         )
-        candidates.append(grid.recorded(rule, tuple(recordings)))
-    first = next(iter(by_name))
-    trial, scaler = by_name[first][0]
+        candidates.append(grid.recorded(rule, tuple(own)))
+    trial, scaler = by_name[names[0]][0]
     objective = LatencyObjective.of(str(scaler.params["objective"]))
-    (recording, *_) = recordings = candidates[0].recordings
+    recordings = candidates[0].recordings
     return RecordedRun(
-        _trace(run.id, trial, scaler, recordings),
+        _trace(f"{run.id} ({names[0]})", trial, scaler, recordings),
         tuple(candidates),
         objective,
-        _service(data.manifest.plan["backgrounds"], trial, scaler, objective, recording),
+        _service(data.manifest.plan["backgrounds"], trial, scaler, objective, recordings[0]),
     )
 
 
