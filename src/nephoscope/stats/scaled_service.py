@@ -177,8 +177,9 @@ class _Simulation:
         first_s = service.interval_s
         if service.first_decision_s is not None:
             first_s = service.first_decision_s
-        decisions = self.start_s + first_s + service.interval_s * np.arange(count)
-        decisions = decisions[decisions < self.end_s - _HAIR].astype(np.float64)
+        places = np.arange(count, dtype=np.float64)
+        decisions: Array = self.start_s + first_s + service.interval_s * places
+        decisions = decisions[decisions < self.end_s - _HAIR]
         ends = self._window_ends(decisions)
         times = np.concatenate(
             (decisions, ends, ends - service.window_s, self.rate.times_s, [self.end_s])
