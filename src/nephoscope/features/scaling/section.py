@@ -94,9 +94,9 @@ def _replays(replays: Sequence[ReplayedDecisions]) -> Table:
         text("recorded rule", lambda row: row.rule),
         number("trials", lambda row: row.trials),
         number("missing", lambda row: f"{row.measured_under:.3g}"),
-        number("simulated", lambda row: f"{row.simulated_under:.3g}"),
+        number("missing, simulated", lambda row: f"{row.simulated_under:.3g}"),
         number("unneeded", lambda row: f"{row.measured_over:.3g}"),
-        number("simulated", lambda row: f"{row.simulated_over:.3g}"),
+        number("unneeded, simulated", lambda row: f"{row.simulated_over:.3g}"),
         number(
             "slow",
             lambda row: (
@@ -105,9 +105,9 @@ def _replays(replays: Sequence[ReplayedDecisions]) -> Table:
                 else sentences.share(row.measured_slow_ratio)
             ),
         ),
-        number("simulated", lambda row: sentences.share(row.simulated_slow_ratio)),
+        number("slow, simulated", lambda row: sentences.share(row.simulated_slow_ratio)),
         number("hours", lambda row: hours(row.measured_cost_h)),
-        number("simulated", lambda row: hours(row.simulated_cost_h)),
+        number("hours, simulated", lambda row: hours(row.simulated_cost_h)),
         caption="Recorded figures, each with that of simulations of the load beside it, which "
         "decide at the same times: missing and unneeded instances in the mean, requests beyond the "
         "objective, billed instance-hours. Means of the trials.",
