@@ -1,10 +1,11 @@
-"""How often a rule that violates its objective more is told from another one: recorded noise.
+"""How often `elastic` finds the worse one of two rules by its violations: recorded noise.
 
-Reads the rounds of one autoscaler in stored runs of `elastic`. An experiment draws as many rounds
-as fit into `--minutes` for each of two rules from them, with replacement, and multiplies the share
-of violated requests of the second one; the verdict is that of `elastic`. Nothing is assumed of the
-distribution of the noise. That rounds of both rules share what disturbs them is not used, so that
-experiments with pairs decide at least as often.
+Reads the rounds of two equal rules in stored runs of `elastic`. An experiment draws as many rounds
+as fit into `--minutes` for both rules together, with replacement, exchanges the rules of a round at
+random, and multiplies the share of violated requests of the second one; the verdict is that of
+`elastic`. Nothing is assumed of the distribution of the noise. The same is done with rounds of each
+rule that are drawn apart: the difference is what it is worth that the rules of a round share the
+phase of their decisions and what disturbs the machine.
 """
 
 from __future__ import annotations
@@ -29,40 +30,58 @@ FEWEST_ROUNDS = 10
 BOUNDS = {"worse": 0.90, "equal": 0.05}
 
 
-def recorded(store: Store, names: Sequence[str], rule: str) -> tuple[list[float], float]:
-    """Returns the share of violated requests of each round that counts, and the seconds of a round.
+def recorded(
+    store: Store, names: Sequence[str], rules: Sequence[str]
+) -> tuple[list[tuple[float, float]], float]:
+    """Returns the shares of violated requests of two rules in each round, and a round's seconds.
 
-    Raises ValueError where the runs have too few of them, or none of this rule.
+    rules: names of both; empty: the first two of each run. Raises ValueError where the runs have
+    too few rounds of them, or none of these rules.
     """
-    rounds = []
+    pairs: list[tuple[float, float]] = []
     for name in names:
         elastic = analyse_run.build(store.open(name)).part(Elasticity)
-        judged = {} if elastic is None else {each.autoscaler: each for each in elastic.autoscalers}
-        wanted = rule or next(iter(judged), "")
-        if elastic is None or wanted not in judged or judged[wanted].problems:
-            raise ValueError(f"{name}: no autoscaler {wanted} that is judged.")
-        rounds += [
-            trial
-            for trial in elastic.trials
-            if trial.autoscaler == wanted and not trial.is_left_out
+        judged = [] if elastic is None else [e for e in elastic.autoscalers if not e.problems]
+        wanted = [*rules] or [each.autoscaler for each in judged][:2]
+        if elastic is None or len({*wanted} & {each.autoscaler for each in judged}) != 2:
+            missing = " and ".join(wanted) or "two rules"
+            raise ValueError(f"{name}: {missing} are not two autoscalers that are judged.")
+        shares: list[dict[int, float]] = [
+            {
+                trial.round: (trial.slow + trial.failed) / trial.due
+                for trial in elastic.trials
+                if trial.autoscaler == each and not trial.is_left_out
+            }
+            for each in wanted
         ]
-    if len(rounds) < FEWEST_ROUNDS:
-        raise ValueError(f"{len(rounds)} rounds are recorded, and {FEWEST_ROUNDS} are needed.")
-    shares = [(trial.slow + trial.failed) / trial.due for trial in rounds]
-    return shares, rounds[0].duration_s
+        pairs += [
+            (shares[0][number], shares[1][number]) for number in shares[0] if number in shares[1]
+        ]
+    if len(pairs) < FEWEST_ROUNDS:
+        raise ValueError(f"{len(pairs)} rounds are recorded, and {FEWEST_ROUNDS} are needed.")
+    return pairs, elastic.trials[0].duration_s
 
 
 def decided(
-    shares: Sequence[float], rounds: int, factor: float, experiments: int, seed: int
+    pairs: Sequence[tuple[float, float]],
+    rounds: int,
+    factor: float,
+    experiments: int,
+    seed: int,
+    *,
+    is_paired: bool = True,
 ) -> dict[str, int]:
     """Returns the number of experiments by verdict on the second rule."""
     rng = np.random.default_rng(seed)
-    words: dict[str, int] = {}
+    shares, words = np.asarray(pairs), dict[str, int]()
     for _ in range(experiments):
-        first, second = rng.choice(np.asarray(shares), (2, rounds))
+        drawn = rng.choice(shares, rounds)
+        if not is_paired:
+            drawn[:, 1] = rng.choice(shares, rounds)[:, 1]
+        drawn = rng.permuted(drawn, axis=1)
         comparison = compare.paired(
-            first.tolist(),
-            (factor * second).tolist(),
+            drawn[:, 0].tolist(),
+            (factor * drawn[:, 1]).tolist(),
             better=Better.LOWER,
             unit="ratio",
             confidence=0.95,
@@ -71,42 +90,61 @@ def decided(
     return words
 
 
+def rates(
+    pairs: Sequence[tuple[float, float]],
+    rounds: int,
+    args: argparse.Namespace,
+    *,
+    is_paired: bool,
+) -> tuple[float, float]:
+    """Returns the shares of experiments that find a worse rule, and that tell equal ones apart."""
+    worse, equal = (
+        decided(pairs, rounds, factor, args.experiments, args.seed + place, is_paired=is_paired)
+        for place, factor in enumerate((args.factor, 1.0))
+    )
+    false = equal.get("better", 0) + equal.get("worse", 0)
+    return worse.get("worse", 0) / args.experiments, false / args.experiments
+
+
 def main() -> int:
     """Prints both shares; 1 when one of them misses its bound."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="+", help="stored runs of elastic")
+    parser.add_argument("runs", nargs="+", help="stored runs of elastic with two equal rules")
     parser.add_argument("--store", type=Path, default=None)
-    parser.add_argument("--rule", default="", help="autoscaler [default: the first]")
-    parser.add_argument("--minutes", type=float, default=10.0, help="load of each rule")
+    parser.add_argument("--rule", action="append", default=[], help="both [default: the first two]")
+    parser.add_argument("--minutes", type=float, default=10.0, help="load of both rules together")
     parser.add_argument("--factor", type=float, default=1.2)
     parser.add_argument("--experiments", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="store the result with the date")
     args = parser.parse_args()
     try:
-        shares, round_s = recorded(Store(args.store), args.runs, args.rule)
+        pairs, round_s = recorded(Store(args.store), args.runs, args.rule)
     except ValueError as error:
         print(f"elastic_power: {error}", file=sys.stderr)
         return 4
-    rounds = max(1, round(60 * args.minutes / round_s))
-    worse = decided(shares, rounds, args.factor, args.experiments, args.seed)
-    equal = decided(shares, rounds, 1.0, args.experiments, args.seed + 1)
+    rounds = max(1, round(60 * args.minutes / round_s / 2))
+    found, false = rates(pairs, rounds, args, is_paired=True)
+    apart_found, apart_false = rates(pairs, rounds, args, is_paired=False)
+    shares = np.asarray(pairs)
     result: dict[str, Any] = {
-        "recorded_rounds": len(shares),
-        "recorded_mean_ratio": float(np.mean(shares)),
-        "recorded_cv_ratio": float(np.std(shares, ddof=1) / np.mean(shares)),
+        "recorded_rounds": len(pairs),
+        "recorded_mean_ratio": float(shares.mean()),
+        "recorded_cv_ratio": float(shares.std(axis=0, ddof=1).mean() / shares.mean()),
+        "recorded_log_ratio_sd": float(np.log(shares[:, 1] / shares[:, 0]).std(ddof=1)),
         "rounds_of_an_experiment": rounds,
         "factor": args.factor,
         "experiments": args.experiments,
-        "found_ratio": worse.get("worse", 0) / args.experiments,
-        "false_ratio": (equal.get("better", 0) + equal.get("worse", 0)) / args.experiments,
+        "found_ratio": found,
+        "false_ratio": false,
+        "found_apart_ratio": apart_found,
+        "false_apart_ratio": apart_false,
     }
     for name, value in result.items():
         print(f"{name}: {value:.4g}")
     if args.write:
         write_result("elastic-power", result)
-    is_good = result["found_ratio"] >= BOUNDS["worse"] and result["false_ratio"] <= BOUNDS["equal"]
-    return 0 if is_good else 1
+    return 0 if found >= BOUNDS["worse"] and false <= BOUNDS["equal"] else 1
 
 
 if __name__ == "__main__":

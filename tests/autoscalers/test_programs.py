@@ -70,3 +70,19 @@ def test_a_machine_states_its_health_and_its_death() -> None:
     assert machine.state() == {"runs": False, "is_warm": False, "died": False, "cpu_s": 0.0}
     assert machine.answer("POST", "/stop") == (200, "")
     assert machine.state()["runs"] is False
+
+
+def test_a_machine_states_cpu_time_below_a_tick() -> None:
+    """The service reads its own CPU clock and waits for its end."""
+    text = "import sys, time; print(time.process_time(), flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as service:
+        assert service.stdout
+        own_s = float(service.stdout.readline())
+        machine = ScaledMachine([])
+        machine._service = service  # type: ignore[assignment]
+        stated_s = float(str(machine.state()["cpu_s"]))
+        assert own_s <= stated_s < own_s + 0.01
+        machine.stop()
+    assert machine.state()["cpu_s"] == 0.0

@@ -7,9 +7,9 @@ After the boot time `command` runs, which is the service; after the warm-up time
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -18,8 +18,6 @@ import time
 from urllib.parse import parse_qs, urlsplit
 
 from nephoscope.autoscalers import log
-
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class ScaledMachine:
@@ -72,9 +70,10 @@ class ScaledMachine:
         runs = service is not None and service.poll() is None
         used_s = 0.0
         if service is not None and runs:
-            with open(f"/proc/{service.pid}/stat", encoding="ascii") as file:
-                fields = file.read().rpartition(")")[2].split()
-            used_s = (int(fields[11]) + int(fields[12])) / _TICKS
+            # Its CPU clock, as clock_getcpuclockid(3) names it: the ticks of /proc are 10 ms, which
+            # is a twentieth of what an instance with a fifth of a CPU has in a second.
+            with contextlib.suppress(OSError):  # it has just ended
+                used_s = time.clock_gettime(~service.pid << 3 | 2)
         dead = service is not None and not runs
         return {
             "runs": runs,

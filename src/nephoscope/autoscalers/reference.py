@@ -5,6 +5,9 @@ balancer, `port` (GET /instances prints the number in rotation), `machines` (nam
 service, each address:port), `rule` (see rules.ScalingRule), `metric_interval_s`, `metric_lag_s`,
 `decision_interval_s`, `boot_s`, `warm_up_s` with `delay_cv_ratio` and `seed`, `initial`.
 
+From the first request on, values and decisions follow a phase that `seed` draws: when programs
+started decides nothing, and autoscalers with one seed meet a load at the same moments.
+
 Each machine passes the same states; each change is an event with the number in each state.
 """
 
@@ -80,6 +83,7 @@ class Autoscaler:
         self._rule = rules.rule_of(dict(settings["rule"]))
         self._scaler = rules.Scaler(self._rule)
         self._random = random.Random(settings["seed"])
+        self._phases = self._random.random(), self._random.random()
         self._machines = [
             MachineView(
                 name, control, (service.rpartition(":")[0], int(service.rpartition(":")[2]))
@@ -121,6 +125,9 @@ class Autoscaler:
             counters = self._balancer.counters()
             if self._first_request_s is None and counters.arrived:
                 self._first_request_s = now_s
+                metric_phase, decision_phase = self._phases
+                next_metric_s = now_s + metric_phase * self._settings["metric_interval_s"]
+                next_decision_s = now_s + decision_phase * self._settings["decision_interval_s"]
             self._window.append((counters.at_s, counters.in_system))
             self._advance(counters)
             if now_s >= next_metric_s:

@@ -23,7 +23,8 @@ class ScaledService:
     metric at a decision. window_s: over which metrics are averaged. interval_s: between decisions.
     billed_s: unit of the bill, 0 for the time itself. backlog: waiting requests that are accepted;
     others connect again after a timeout. start_count: instances at the start; None begins with the
-    minimum for the first rate. first_decision_s: from the start; None: interval_s. arrivals_cv,
+    minimum for the first rate. first_decision_s: from the start; None: interval_s. first_value_s:
+    end of the first window; None: windows end with each decision, less the lag. arrivals_cv,
     service_cv: coefficients of variation of the times between arrivals and of service times.
     shared_queue: all instances serve one queue; otherwise a request stays with the instance to
     which it was sent, the one with the shortest queue.
@@ -40,6 +41,7 @@ class ScaledService:
     backlog: float = math.inf
     start_count: int | None = None
     first_decision_s: float | None = None
+    first_value_s: float | None = None
     arrivals_cv: float = 1.0
     service_cv: float = 1.0
     shared_queue: bool = True

@@ -177,15 +177,24 @@ class _Simulation:
         first_s = service.interval_s
         if service.first_decision_s is not None:
             first_s = service.first_decision_s
-        decisions = self.start_s + first_s + service.interval_s * np.arange(count)
+        places = np.arange(count, dtype=np.float64)
+        decisions: Array = self.start_s + first_s + service.interval_s * places
         decisions = decisions[decisions < self.end_s - _HAIR]
-        ends = decisions - service.lag_s
+        ends = self._window_ends(decisions)
         times = np.concatenate(
             (decisions, ends, ends - service.window_s, self.rate.times_s, [self.end_s])
         )
         times = np.unique(times)
         times = times[(times > self.start_s) & (times <= self.end_s)]
         return decisions.tolist(), times.tolist()
+
+    def _window_ends(self, decisions_s: Array) -> Array:
+        """Returns the end of the newest window that is visible at each decision."""
+        ends, first_s = decisions_s - self.service.lag_s, self.service.first_value_s
+        if first_s is None:
+            return ends
+        first_s, window_s = self.start_s + first_s, self.service.window_s
+        return first_s + window_s * np.floor((ends - first_s + _HAIR) / window_s)
 
     def _flow(self, from_s: float, until_s: float) -> float:
         """Advances to a time between which rate and ready instances are constant; returns it."""
@@ -309,7 +318,7 @@ class _Simulation:
         self._note(self.wanted, now_s, self.desired)
 
     def _observed(self, now_s: float) -> ScalingObservation:
-        end_s = now_s - self.service.lag_s
+        end_s = float(self._window_ends(np.array([now_s]))[0])
         from_s = max(self.start_s, end_s - self.service.window_s)
         if end_s <= from_s + _HAIR:
             return ScalingObservation(now_s, self.desired, self.ready, None)

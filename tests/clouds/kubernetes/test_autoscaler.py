@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -201,6 +202,7 @@ def test_each_decision_follows_from_the_documented_formula(lab: Lab) -> None:
     seen = sorted(lab.metrics.seen, key=lambda each: each.at_s)
     after = [int(each.target["spec"]["replicas"]) for each in seen[1:]]
     decisions = [(syncs_of(each), count) for each, count in zip(seen, after, strict=False)]
+    sys.stdout.write(f"{len(decisions)} decisions of the autoscaler\n")
     assert len(decisions) > 20
     assert {count for _, count in decisions} == {1, 2, 3, 4}
     hpa = lab.hpa()
@@ -257,7 +259,7 @@ def test_real_load_through_the_kubelet_s_measurement_scales_real_pods(
     assert haproxy
     with balancer.balancing(lab.cluster, tmp_path, haproxy) as url:
         result, elastic = measured(lab, f"{url}/cgi-bin/work", tmp_path / "store")
-    (tmp_path / "result.txt").write_text(terminal.text(result))
+    sys.stdout.write(terminal.text(result) + "\n")
     (summary,) = elastic.autoscalers
     assert summary.problems == ()
     segments = {"creation", "boot", "warm_up", "rotation", "first_response", "total"}

@@ -32,7 +32,12 @@ REQUEST = ElasticRequest(
 )
 
 
-def make(store: Path, scaler: Sequence[Sample] | None = None, silent_from_s: int = 99) -> StoredRun:
+def make(
+    store: Path,
+    scaler: Sequence[Sample] | None = None,
+    silent_from_s: int = 99,
+    request: ElasticRequest = REQUEST,
+) -> StoredRun:
     """A run whose autoscaler logs these samples in each of three rounds; `made.reacting` where
     none are stated. silent_from_s: from when on nothing is answered."""
     known = catalog.load()
@@ -61,7 +66,7 @@ def make(store: Path, scaler: Sequence[Sample] | None = None, silent_from_s: int
 
     return make_run(
         store,
-        plan_elastic(REQUEST),
+        plan_elastic(request),
         sampled,
         rounds=3,
         timeline={"measure": (0, 30 * made.S)},

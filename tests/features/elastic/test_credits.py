@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import run_inside
-from tests.features.elastic import made
+from tests.features.elastic import made, stored
 from tests.features.sla.made import agreement
 
 from nephoscope.core.errors import UsageError
-from nephoscope.features.elastic import credits
+from nephoscope.features.elastic import credits, section, terminal
 from nephoscope.features.elastic.records import Elasticity, ElasticTrial
 from nephoscope.features.elastic.result import _summary
 from nephoscope.features.elastic.trials import elastic_trial
 from nephoscope.features.load.objective import LatencyObjective
 from nephoscope.features.sla import files
+from nephoscope.report import report_files
+from nephoscope.results import analyse_run
 
 TIERS = "credits: [{below: 90%, credit: 10%}, {below: 50%, credit: 30%}]"
 TEXT = "p99 < 200ms"
@@ -36,9 +37,9 @@ def elastic(*trials: ElasticTrial) -> Elasticity:
 
 
 def sentences(path: Path, terms: str, *trials: ElasticTrial, bill: str | None = None) -> list[str]:
-    contract = files.load(str(agreement(path / "a.yaml", terms)))
-    amount = None if bill is None else Decimal(bill)
-    return credits.credit_sentences(elastic(*trials), contract, amount)
+    text = agreement(path / "a.yaml", terms).read_text()
+    made = credits.credits_of(elastic(*trials), text, bill or "")
+    return [credits.credit_sentence(each) for each in made]
 
 
 def test_the_time_of_each_step_of_the_demand() -> None:
@@ -96,12 +97,31 @@ def test_contracts_that_say_nothing_of_it_are_refused(tmp_path: Path) -> None:
     credits.check(slow, LatencyObjective.of("p99 < 500ms"))
 
 
+def test_a_run_states_the_credit_of_its_contract_everywhere(tmp_path: Path) -> None:
+    """The contract is a part of the plan: text, document and page have one definition of it."""
+    text = agreement(
+        tmp_path / "a.yaml",
+        f"measure: scaling_time, target: 90%, within: 5s, basis: census, {TIERS}",
+    ).read_text()
+    request = replace(stored.REQUEST, contract_text=text, bill="1000")
+    result = analyse_run.build(stored.make(tmp_path / "store", request=request))
+    shown = result.part(Elasticity)
+    assert shown is not None
+    (own,) = shown.credits
+    assert (own.good, own.known, own.is_met, own.credit) == (0, 3, False, "300.00")
+    sentence = credits.credit_sentence(own)
+    assert "0 of 3 steps of the demand are within the promise" in sentence
+    assert sentence in section.answer(result)
+    assert " ".join(terminal.text(result).split()).count(sentence) == 1
+    document = report_files.document(result)
+    assert document["elasticity"]["credits"][0]["credit"] == "300.00"
+
+
 def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     agreement(tmp_path / "a.yaml", "measure: scaling_time, target: 90%, within: 5s")
     for words, sentence in (
         (["--bill", "10"], "--bill is of --contract."),
-        (["--contract", "a.yaml", "--json"], "--contract states the credit in words."),
         (["--contract", "a.yaml", "--url", "http://127.0.0.1:9/"], "--contract needs the number"),
         (["--contract", "none.yaml", "--capacity", "40"], "none.yaml: there is no such file."),
     ):

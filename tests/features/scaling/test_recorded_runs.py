@@ -70,6 +70,7 @@ def test_a_decision_sees_what_was_visible_and_running_before_it() -> None:
     again = [scaler.decide(each.observation).desired for each in recording.decisions]
     assert again == [each.desired for each in recording.decisions]
     assert recording.supply.changes(0, 60) == [(9.0, 2.0), (10.5, 1.0)]
+    assert (recording.first_decision_s, recording.first_value_s) == (5.0, 1.0)
 
 
 def test_a_forecast_gets_the_rates_of_all_instances() -> None:

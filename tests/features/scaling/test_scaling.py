@@ -149,8 +149,7 @@ def recorded(tmp_path: Path, text: str, wrong_at: int | None = None) -> traces.T
 
 def test_a_recorded_run_is_replayed_step_for_step(tmp_path: Path) -> None:
     text = "tracking:target=0.6,cooldown_out=2min,stabilisation_in=5min"
-    replay = analysed([text], recorded(tmp_path, text), replications=1).replay
-    assert replay is not None
+    (replay,) = analysed([text], recorded(tmp_path, text), replications=1).replays
     assert (replay.equal, replay.first_difference_s) == (replay.decisions, None)
     assert replay.decisions == 119
     assert replay.simulated_over == pytest.approx(replay.measured_over, rel=0.1)
@@ -158,12 +157,39 @@ def test_a_recorded_run_is_replayed_step_for_step(tmp_path: Path) -> None:
 
 def test_a_decision_of_another_rule_is_named(tmp_path: Path) -> None:
     text = "tracking:target=0.6"
-    replay = analysed([text], recorded(tmp_path, text, wrong_at=40), replications=1).replay
-    assert replay is not None
+    (replay,) = analysed([text], recorded(tmp_path, text, wrong_at=40), replications=1).replays
     assert (replay.decisions - replay.equal, replay.first_difference_s) == (1, 41 * 60.0)
-    other = analysed(["tracking:target=0.5"], recorded(tmp_path, text), replications=1).replay
-    assert other is not None
+    (other,) = analysed(["tracking:target=0.5"], recorded(tmp_path, text), replications=1).replays
     assert other.equal < other.decisions
+
+
+def test_each_trial_is_simulated_with_its_own_clock(tmp_path: Path) -> None:
+    """Two rules, whose trials differ by when they decide alone."""
+    load = traces.read(written(tmp_path / "load.csv", [(0, 20), (600, 120), (1200, 20)]))
+    made = []
+    for text, firsts_s in (("tracking:target=0.6", (5.0, 55.0)), ("tracking:target=0.3", (30.0,))):
+        (candidate,) = grid.candidates([text])
+        own = []
+        for first_s in firsts_s:
+            service = replace(SERVICE, first_decision_s=first_s, first_value_s=2.0)
+            run = simulate(candidate.rule, service, load.rate, load.end_s)
+            decisions = tuple(
+                traces.RecordedDecision(each.observation, each.decision.desired)
+                for each in run.decisions
+            )
+            recording = traces.ScalerRecording(decisions, run.supply, 0.0, first_s, 2.0, 0.25, 1.5)
+            own.append(recording)
+        made.append(grid.recorded(candidate.rule, tuple(own)))
+    assert made[0].recordings[0].supply != made[0].recordings[1].supply
+    wanted = result.SearchSettings(OBJECTIVE, made, replications=1)
+    analysis = result.analyse(SERVICE, wanted, load)
+    assert [each.trials for each in analysis.replays] == [2, 1]
+    for each in analysis.replays:
+        assert each.equal == each.decisions
+        assert each.measured_under > 0
+        assert each.simulated_under == pytest.approx(each.measured_under)
+        assert each.simulated_over == pytest.approx(each.measured_over)
+        assert (each.measured_slow_ratio, each.measured_cost_h) == (0.25, 1.5)
 
 
 def test_times_since_1970_keep_their_time_of_day(tmp_path: Path) -> None:

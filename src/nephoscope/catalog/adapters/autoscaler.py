@@ -94,6 +94,8 @@ _REPORT = (
         min=0.0,
         max=1e7,
     ),
+    text("contract", "", "Text of a contract whose credit for the violations is stated."),
+    text("bill", "", "Bill of a period of that contract."),
 )
 """Parameters that no program uses: what the report of a run holds the autoscaler to."""
 
@@ -301,7 +303,11 @@ ADAPTERS = (
                 max=10.0,
             ),
             whole(
-                "seed", 0, 0, 2**63 - 1, "Seed of boot and warm-up times; 0 takes that of the run."
+                "seed",
+                0,
+                0,
+                2**63 - 1,
+                "Seed of delays and of its clock's phase to the load; 0 takes that of the round.",
             ),
             whole("initial", 1, 0, 1000, "Machines in rotation at the start."),
             period("timeout_ns", "10s", "1ms", "1h", "Time in which a machine has to respond."),

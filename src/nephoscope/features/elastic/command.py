@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from nephoscope.features.elastic.growth_plan import GrowthRequest
     from nephoscope.features.elastic.plan import ElasticRequest
     from nephoscope.features.elastic.profiles import LoadProfile
-    from nephoscope.features.elastic.terminal import Credits
     from nephoscope.store import Store
 
 _DURATION_S = 60.0
@@ -52,7 +51,6 @@ def elastic(args: ElasticArguments) -> int:
         return _growth(args)
     request = _request(args)
     plan_elastic(request)  # what it refuses is refused before anything is measured
-    credits = _credits(args)
     store = Store(args.run.store)
     if args.load.capacity is None and not args.run.dry_run:
         request = _with_capacity(request, store, args.budget or _BUDGET_S)
@@ -60,7 +58,7 @@ def elastic(args: ElasticArguments) -> int:
         plan_elastic(request),
         store,
         lab_for="" if args.url else "nephoscope elastic",
-        text_of=lambda result: terminal.text(result, credits),
+        text_of=terminal.text,
         as_json=args.run.as_json,
         fresh=args.run.fresh,
         dry_run=args.run.dry_run,
@@ -122,6 +120,8 @@ def _request(args: ElasticArguments) -> ElasticRequest:
         poisson=load.poisson,
         billing_ns=round(args.billing_ns),
         attack_per_s=round(args.attack or 0),
+        contract_text=_contract_text(args),
+        bill=args.bill or "",
         rounds=args.rounds or _ROUNDS,
         seed=args.run.seed,
     )
@@ -164,18 +164,19 @@ def _growth_request(args: ElasticArguments) -> GrowthRequest:
     )
 
 
-def _credits(args: ElasticArguments) -> Credits | None:
-    """Returns what states the credit of --contract; None without."""
+def _contract_text(args: ElasticArguments) -> str:
+    """Returns the text of --contract, which the run is to be judged by; empty without one."""
     from nephoscope.features.elastic import credits
     from nephoscope.features.load.objective import LatencyObjective
     from nephoscope.features.sla import credit, files
 
     if not args.contract:
-        return None
-    agreement = files.load(args.contract)
-    credits.check(agreement, LatencyObjective.of(args.load.objective))
-    bill = None if args.bill is None else credit.amount_of(args.bill, "--bill")
-    return lambda elastic: credits.credit_sentences(elastic, agreement, bill)
+        return ""
+    text, name = files.text_of(args.contract)
+    credits.check(files.from_text(text, name), LatencyObjective.of(args.load.objective))
+    if args.bill is not None:
+        credit.amount_of(args.bill, "--bill")
+    return text
 
 
 def _url(args: ElasticArguments) -> str:

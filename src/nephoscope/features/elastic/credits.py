@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -13,9 +13,9 @@ from nephoscope.core import units
 from nephoscope.core.errors import UsageError
 from nephoscope.core.grouping import group_by
 from nephoscope.core.naming import plural
-from nephoscope.features.elastic.records import Elasticity, ElasticTrial
+from nephoscope.features.elastic.records import ElasticCredit, Elasticity, ElasticTrial
 from nephoscope.features.load.objective import LatencyObjective
-from nephoscope.features.sla import credit
+from nephoscope.features.sla import credit, files
 from nephoscope.features.sla.events import FAILED, OK, UNKNOWN, Stream
 from nephoscope.features.sla.objectives import event_target, sentence
 from nephoscope.features.sla.slots import states_of
@@ -67,16 +67,20 @@ def judged_objectives(agreement: Agreement) -> list[Objective]:
     ]
 
 
-def credit_sentences(elastic: Elasticity, agreement: Agreement, bill: Decimal | None) -> list[str]:
-    """Returns a sentence for each autoscaler that is judged and each objective."""
+def credits_of(
+    elastic: Elasticity, contract_text: str, bill_text: str
+) -> tuple[ElasticCredit, ...]:
+    """Returns the credit of each autoscaler that is judged and each objective of a contract."""
+    agreement = files.from_text(contract_text, "contract")
+    bill = credit.amount_of(bill_text, "bill") if bill_text else None
     counted = [trial for trial in elastic.trials if not trial.is_left_out]
     trials = group_by(counted, lambda trial: trial.autoscaler)
-    return [
-        _sentence(summary.autoscaler, trials[summary.autoscaler], objective, agreement, bill)
+    return tuple(
+        _credit(summary.autoscaler, trials[summary.autoscaler], objective, agreement, bill)
         for summary in elastic.autoscalers
         if not summary.problems
         for objective in judged_objectives(agreement)
-    ]
+    )
 
 
 def demand_steps(trial: ElasticTrial) -> list[DemandStep]:
@@ -130,40 +134,60 @@ def _counts(trial: ElasticTrial, objective: Objective) -> tuple[int, int, int]:
     return int((judged == OK).sum()), len(steps) - unknown, unknown
 
 
-def _sentence(
+def _credit(
     name: str,
     trials: Sequence[ElasticTrial],
     objective: Objective,
     agreement: Agreement,
     bill: Decimal | None,
-) -> str:
+) -> ElasticCredit:
     counts = [_counts(trial, objective) for trial in trials]
-    good, total, unknown = (sum(column) for column in zip(*counts, strict=True))
-    head, promise = wording.clean(name), wording.clean(sentence(objective))
-    what = "steps of the demand" if objective.measure == "scaling_time" else "requests"
-    left = (
-        f" {plural(unknown, 'step')} of the demand ended before the limit, and tell nothing."
-        if unknown
-        else ""
-    )
-    if not total:
-        return f"With {head}, no {what} tell whether {promise} holds.{left}"
-    share = Fraction(good, total)
-    word = "met" if share >= event_target(objective) else "violated"
+    good, known, unknown = (sum(column) for column in zip(*counts, strict=True))
+    unbilled = ElasticCredit(name, objective.measure, sentence(objective), good, known, unknown)
+    if not known:
+        return unbilled
+    share = Fraction(good, known)
     rounds = [
-        float(_owed(agreement, objective, Fraction(own, known)))
-        for own, known, _ in counts
-        if known
+        float(_owed(agreement, objective, Fraction(own, every)))
+        for own, every, _ in counts
+        if every
     ]
     owed = _owed(agreement, objective, share)
-    money = ""
-    if bill is not None:
-        value = credit.money(credit.amount(agreement, bill, owed))
-        money = f", {value} {agreement.currency} of {credit.money(bill)}"
+    made = replace(
+        unbilled,
+        is_met=share >= event_target(objective),
+        credit_ratio=float(owed),
+        lowest_ratio=min(rounds),
+        highest_ratio=max(rounds),
+    )
+    if bill is None:
+        return made
+    return replace(
+        made,
+        currency=agreement.currency,
+        bill=credit.money(bill),
+        credit=credit.money(credit.amount(agreement, bill, owed)),
+    )
+
+
+def credit_sentence(made: ElasticCredit) -> str:
+    """Returns a credit in words."""
+    head, promise = wording.clean(made.autoscaler), wording.clean(made.promise)
+    what = "steps of the demand" if made.measure == "scaling_time" else "requests"
+    left = (
+        f" {plural(made.unknown, 'step')} of the demand ended before the limit, and tell nothing."
+        if made.unknown
+        else ""
+    )
+    if made.credit_ratio is None or made.lowest_ratio is None or made.highest_ratio is None:
+        return f"With {head}, no {what} tell whether {promise} holds.{left}"
+    word = "met" if made.is_met else "violated"
+    money = "" if made.bill is None else f", {made.credit} {made.currency} of {made.bill}"
     return (
-        f"With {head}, {good:,} of {total:,} {what} are within the promise ({promise}): {word}. A "
-        f"period like this run has a credit of {wording.percent(float(owed))} of the bill{money}; "
-        f"its rounds alone {wording.percent(min(rounds))} to {wording.percent(max(rounds))}.{left}"
+        f"With {head}, {made.good:,} of {made.known:,} {what} are within the promise ({promise}): "
+        f"{word}. A period like this run has a credit of {wording.percent(made.credit_ratio)} of "
+        f"the bill{money}; its rounds alone {wording.percent(made.lowest_ratio)} to "
+        f"{wording.percent(made.highest_ratio)}.{left}"
     )
 
 

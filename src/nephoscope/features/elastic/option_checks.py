@@ -16,8 +16,6 @@ def check(args: ElasticArguments) -> None:
     _check_load(args)
     if args.bill is not None and not args.contract:
         raise UsageError("--bill is of --contract.", "Add --contract, or omit --bill.")
-    if args.contract and args.run.as_json:
-        raise UsageError("--contract states the credit in words.", "Omit --json.")
     if args.url and observer:
         _check_observed(args, observer)
     elif args.url:

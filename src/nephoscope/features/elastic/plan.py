@@ -70,7 +70,8 @@ class ElasticRequest:
     autoscaler scales, and the command that prints its number of instances; then `target` is the
     generator. managed, endpoint: instead of the command, an autoscaler that is followed by its API;
     flags: parameters of its controller. capacity_per_s: of one instance within the objective.
-    attack_per_s: requests that nobody needs, in the second half of a trial.
+    attack_per_s: requests that nobody needs, in the second half of a trial. contract_text, bill: of
+    a contract whose credit is stated; empty without one.
     """
 
     profile: LoadProfile
@@ -92,6 +93,8 @@ class ElasticRequest:
     poisson: bool = False
     billing_ns: int = 1_000_000_000
     attack_per_s: int = 0
+    contract_text: str = ""
+    bill: str = ""
     rounds: int = 3
     params: dict[str, Any] = field(default_factory=dict)
     flags: dict[str, Any] = field(default_factory=dict)
@@ -183,11 +186,13 @@ def _load(request: ElasticRequest, url: str, params: dict[str, Any]) -> dict[str
 
 
 def _judged(request: ElasticRequest) -> dict[str, Any]:
+    contract = {"contract": request.contract_text, "bill": request.bill}
     return {
         "objective": request.objective_text,
         "capacity_per_s": request.capacity_per_s,
         "billing_ns": request.billing_ns,
         "attack_per_s": float(request.attack_per_s),
+        **{name: text for name, text in contract.items() if text},
     }
 
 

@@ -111,8 +111,34 @@ class AutoscalerComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class ElasticCredit:
+    """What an objective of the run's contract grants for an autoscaler that is judged.
+
+    promise: the objective in words. good, known: requests, or steps of the demand, within it and in
+    all; unknown: steps that ended before its limit. is_met: null where nothing is known.
+    credit_ratio: share of the bill that a period like the run has; lowest_ratio, highest_ratio: its
+    rounds alone. bill, credit: amounts of money as decimal text; null without a bill.
+    """
+
+    autoscaler: str
+    measure: str
+    promise: str
+    good: int
+    known: int
+    unknown: int
+    is_met: bool | None = None
+    credit_ratio: float | None = None
+    lowest_ratio: float | None = None
+    highest_ratio: float | None = None
+    currency: str = ""
+    bill: str | None = None
+    credit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Elasticity:
-    """What a run's experiments on elasticity show. unmeasured: those without a valid trial."""
+    """What a run's experiments on elasticity show. unmeasured: those without a valid trial.
+    credits: of the run's contract."""
 
     client: str
     objective: str
@@ -121,3 +147,4 @@ class Elasticity:
     comparisons: tuple[AutoscalerComparison, ...]
     trials: tuple[ElasticTrial, ...]
     unmeasured: tuple[str, ...] = ()
+    credits: tuple[ElasticCredit, ...] = ()

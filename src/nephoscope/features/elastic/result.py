@@ -15,6 +15,7 @@ from nephoscope.features.balance.trials import (
     BalancedTrial,
     balanced_trials,
 )
+from nephoscope.features.elastic.credits import credits_of
 from nephoscope.features.elastic.records import (
     AutoscalerComparison,
     AutoscalerSummary,
@@ -54,7 +55,7 @@ def analyse(data: RunData) -> Elasticity | None:
     groups = {name: judged[name][0] for name in names}
     counted = {name: {trial.round for trial in judged[name][0]} for name in judged}
     summaries = tuple(_summary(*judged[name], confidence) for name in names)
-    return Elasticity(
+    elastic = Elasticity(
         client=pairs[0][0].records[0].key.target,
         objective=str(first.params["objective"]),
         capacity_per_s=float(first.params["capacity_per_s"]),
@@ -66,6 +67,8 @@ def analyse(data: RunData) -> Elasticity | None:
         ),
         unmeasured=tuple(name for name in planned if name not in groups),
     )
+    contract, bill = (str(first.params.get(name, "")) for name in ("contract", "bill"))
+    return replace(elastic, credits=credits_of(elastic, contract, bill)) if contract else elastic
 
 
 def _judged(

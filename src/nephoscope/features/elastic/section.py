@@ -9,6 +9,7 @@ from typing import Any
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
+from nephoscope.features.elastic.credits import credit_sentence
 from nephoscope.features.elastic.records import (
     AutoscalerComparison,
     AutoscalerSummary,
@@ -79,13 +80,14 @@ def build(result: RunResult) -> Section | None:
 
 def answer(result: RunResult) -> list[str]:
     """Returns the verdicts between autoscalers, then a sentence for each: violations, cost and
-    reaction."""
+    reaction; then the credits of a contract."""
     elastic = result.part(Elasticity)
     if elastic is None:
         return []
     return [
         *(_comparison_sentence(each, elastic.objective) for each in elastic.comparisons),
         *(_sentence(each, elastic.objective) for each in elastic.autoscalers),
+        *map(credit_sentence, elastic.credits),
         *(
             f"{wording.clean(name)} is not judged: none of its trials is valid."
             for name in elastic.unmeasured

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from nephoscope.cli.kit import output
 from nephoscope.core.model import RunResult
 from nephoscope.features.elastic import section
@@ -11,18 +9,14 @@ from nephoscope.features.elastic.records import Elasticity
 from nephoscope.report import wording
 from nephoscope.report.blocks import Table
 
-Credits = Callable[[Elasticity], list[str]]
-"""Sentences on the credit of a contract."""
 
-
-def text(result: RunResult, credits: Credits | None = None) -> str:
-    """Returns the answer, its tables, and what was excluded. credits: of a contract."""
+def text(result: RunResult) -> str:
+    """Returns the answer, its tables, and what was excluded."""
     elastic = result.part(Elasticity)
     if elastic is None:
         nothing = ["No autoscaler can be judged: no trial is valid."]
         return "\n".join([*nothing, *wording.exclusions_by_reason(result)])
-    sentences = [*section.answer(result), *(credits(elastic) if credits else [])]
-    parts = [output.wrapped(sentence, rest="") for sentence in sentences]
+    parts = [output.wrapped(sentence, rest="") for sentence in section.answer(result)]
     tables = [section.service_table(elastic), section.measures_table(elastic)]
     if segments := section.segments_table(elastic):
         tables.append(segments)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 from nephoscope.autoscalers.rules import ScalingRule
 from nephoscope.core.errors import UsageError
+from nephoscope.features.scaling.traces import ScalerRecording
 from nephoscope.stats.scaling_settings import axes_of, rule_of
 
 LARGEST = 5000
@@ -16,11 +17,12 @@ LARGEST = 5000
 
 @dataclass(frozen=True, slots=True)
 class RuleCandidate:
-    """One rule with one value for each setting, as written."""
+    """One rule with one value for each setting, as written. recordings: trials that it decided."""
 
     policy: str
     settings: Mapping[str, str]
     rule: ScalingRule
+    recordings: tuple[ScalerRecording, ...] = ()
 
     def __str__(self) -> str:
         return " ".join(
@@ -41,7 +43,7 @@ def defaults(services_per_s: float, limit_s: float) -> tuple[str, ...]:
     )
 
 
-def recorded(rule: ScalingRule) -> RuleCandidate:
+def recorded(rule: ScalingRule, recordings: tuple[ScalerRecording, ...]) -> RuleCandidate:
     """Returns the rule of a recorded run, with its settings apart from defaults."""
     settings = {
         field.name: f"{value}"
@@ -49,7 +51,7 @@ def recorded(rule: ScalingRule) -> RuleCandidate:
         if (value := getattr(rule, field.name)) != getattr(ScalingRule(), field.name)
         and field.name != "policy"
     }
-    return RuleCandidate(rule.policy, settings, rule)
+    return RuleCandidate(rule.policy, settings, rule, recordings)
 
 
 def candidates(texts: Sequence[str]) -> list[RuleCandidate]:

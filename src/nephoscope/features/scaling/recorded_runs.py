@@ -12,10 +12,15 @@ from nephoscope.autoscalers import rules
 from nephoscope.autoscalers.rules import ScalingObservation, ScalingRule
 from nephoscope.catalog import instruments
 from nephoscope.core.errors import UsageError
+from nephoscope.core.grouping import group_by
 from nephoscope.features.balance.trials import BackgroundSamples, BalancedTrial, balanced_trials
+from nephoscope.features.elastic.records import ElasticTrial
+from nephoscope.features.elastic.result import analyse
 from nephoscope.features.elastic.trial_clock import TrialClock
 from nephoscope.features.elastic.trials import autoscaler_of, demand_of
 from nephoscope.features.load.objective import LatencyObjective
+from nephoscope.features.scaling import grid
+from nephoscope.features.scaling.grid import RuleCandidate
 from nephoscope.features.scaling.traces import RecordedDecision, ScalerRecording, Trace
 from nephoscope.stats.elasticity import StepFunction
 from nephoscope.stats.instance_demand import ScaledService
@@ -28,47 +33,63 @@ _Series = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """An autoscaler of a stored run: its load with the decisions of each trial, its rule, and the
-    service with the delays that the plan states."""
+    """The autoscalers of a stored run: the load with the decisions of the first one, the rule of
+    each with its trials, and the service with the delays that the plan states."""
 
     trace: Trace
-    rule: ScalingRule
+    rules: tuple[RuleCandidate, ...]
     objective: LatencyObjective
     service: ScaledService
 
 
 def read(name: str, store: Path | None) -> RecordedRun:
-    """Returns the first reference autoscaler of a stored run.
+    """Returns the reference autoscalers of a stored run, without the trials that it left out.
 
-    Raises UsageError for a run without one.
+    Raises UsageError for a run without any.
     """
     from nephoscope.results import analyse_run
     from nephoscope.store import Store
 
     run = Store(store).open(name)
     data = analyse_run.run_data(run)
+    elastic = analyse(data)
+    judged = {
+        (each.autoscaler, each.round): each
+        for each in (() if elastic is None else elastic.trials)
+        if not each.is_left_out
+    }
     pairs = [
         (trial, scaler)
         for trial in balanced_trials(data)
         if trial.params.get("step_rates_per_s")
         and (scaler := autoscaler_of(trial)) is not None
         and scaler.benchmark == instruments.AUTOSCALER_REFERENCE
+        and (scaler.name, trial.round) in judged
     ]
     if not pairs:
         raise UsageError(
             f"{run.id} has no trial of a reference autoscaler.",
             "Name a run of `nephoscope elastic --rule RULE`, or a trace as a CSV file.",
         )
-    first = pairs[0][1]
-    own = [(trial, scaler) for trial, scaler in pairs if scaler.name == first.name]
-    rule = rules.rule_of(json.loads(first.params["rule"]))
-    recordings = tuple(_recording(trial, scaler, rule) for trial, scaler in own)
-    objective = LatencyObjective.of(str(first.params["objective"]))
+    assert elastic is not None
+    by_name = group_by(pairs, lambda pair: pair[1].name)
+    candidates = []
+    names = [each.autoscaler for each in elastic.autoscalers if each.autoscaler in by_name]
+    for name in names:
+        rule = rules.rule_of(json.loads(by_name[name][0][1].params["rule"]))
+        own = (
+            _recording(trial, scaler, rule, judged[name, trial.round])
+            for trial, scaler in by_name[name]
+        )
+        candidates.append(grid.recorded(rule, tuple(own)))
+    trial, scaler = by_name[names[0]][0]
+    objective = LatencyObjective.of(str(scaler.params["objective"]))
+    recordings = candidates[0].recordings
     return RecordedRun(
-        _trace(f"{run.id} ({first.name})", own[0][0], first, recordings),
-        rule,
+        _trace(f"{run.id} ({names[0]})", trial, scaler, recordings),
+        tuple(candidates),
         objective,
-        _service(data.manifest.plan["backgrounds"], *own[0], objective, recordings[0]),
+        _service(data.manifest.plan["backgrounds"], trial, scaler, objective, recordings[0]),
     )
 
 
@@ -98,9 +119,6 @@ def _service(
     )
     params = machine["params"]
     assert isinstance(params, dict)
-    first_s = next(
-        (each.observation.at_s for each in recording.decisions if each.observation.at_s > 0), None
-    )
     seconds = {
         name: float(scaler.params[f"{name}_ns"]) / 1e9
         for name in ("boot", "warm_up", "metric_lag", "metric_interval", "decision_interval")
@@ -118,7 +136,8 @@ def _service(
         interval_s=seconds["decision_interval"],
         billed_s=float(scaler.params["billing_ns"]) / 1e9,
         start_count=max(1, round(recording.supply.counts[0])),
-        first_decision_s=first_s,
+        first_decision_s=recording.first_decision_s,
+        first_value_s=recording.first_value_s,
         arrivals_cv=float(trial.params["arrivals"] == "poisson"),
         service_cv=float(params.get("distribution") == "exponential"),
         shared_queue=False,
@@ -126,7 +145,10 @@ def _service(
 
 
 def _recording(
-    trial: BalancedTrial, scaler: BackgroundSamples, rule: ScalingRule
+    trial: BalancedTrial,
+    scaler: BackgroundSamples,
+    rule: ScalingRule,
+    judged: ElasticTrial | None = None,
 ) -> ScalerRecording:
     """Returns the decisions of a trial with what the rule saw, also those before the load began."""
     clock = TrialClock(trial, scaler)
@@ -157,7 +179,17 @@ def _recording(
             else (),
         )
         decisions.append(RecordedDecision(seen, round(sample.value)))
-    return ScalerRecording(tuple(decisions), supply, _RESOLUTION_S)
+    # The first window that ends within the load, of which a value is visible a lag later.
+    values_s = (at_s - lag_s for at_s, _ in values)
+    return ScalerRecording(
+        tuple(decisions),
+        supply,
+        _RESOLUTION_S,
+        next((each.observation.at_s for each in decisions if each.observation.at_s > 0), None),
+        next((at_s for at_s in values_s if at_s > 0), None),
+        None if judged is None else (judged.slow + judged.failed) / max(1, judged.due),
+        None if judged is None else judged.billed_s / 3600,
+    )
 
 
 def _time(entry: tuple[float, float]) -> float:

@@ -63,13 +63,17 @@ class TraceBound:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedDecisions:
-    """The decisions of a recorded run, made again by the rule from what was observed.
+    """The decisions of a recorded rule, made again by it from what was observed.
 
     first_difference_s: time of the first that differs; null where none does. measured_under,
-    measured_over: mean missing and unneeded instances of the recorded run; simulated_*: of
-    simulations of its load that start with the same number, in the mean of the replications.
+    measured_over: mean missing and unneeded instances of the recorded trials; measured_slow_ratio,
+    measured_cost_h: their requests beyond the objective and billed instance-hours, null where they
+    are not recorded. simulated_*: of simulations of the load that start with the same number and
+    decide at the same times, in the mean of trials and replications.
     """
 
+    rule: str
+    trials: int
     decisions: int
     equal: int
     first_difference_s: float | None
@@ -77,6 +81,10 @@ class ReplayedDecisions:
     measured_over: float
     simulated_under: float
     simulated_over: float
+    measured_slow_ratio: float | None
+    simulated_slow_ratio: float
+    measured_cost_h: float | None
+    simulated_cost_h: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,5 +114,5 @@ class ScalingAnalysis:
     bound: TraceBound
     candidates: tuple[ScalingCandidate, ...]
     test_bound: TraceBound | None = None
-    replay: ReplayedDecisions | None = None
+    replays: tuple[ReplayedDecisions, ...] = ()
     curves: ScalingCurves | None = field(default=None, metadata=INTERNAL)

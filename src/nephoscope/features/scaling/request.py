@@ -76,5 +76,5 @@ def _of_run(
         service = replace(service, objective=_limit(objective))
     if stated.service_s is not None:
         service = replace(service, services_per_s=1 / stated.service_s)
-    candidates = grid.candidates(stated.rules) if stated.rules else [grid.recorded(run.rule)]
+    candidates = grid.candidates(stated.rules) if stated.rules else run.rules
     return ScalingRequest(run.trace, settings.with_settings(service, values), objective, candidates)

@@ -19,7 +19,7 @@ from nephoscope.features.scaling.records import (
     TraceBound,
 )
 from nephoscope.features.scaling.search import SimulatedRule
-from nephoscope.features.scaling.traces import RecordedDecision, Trace
+from nephoscope.features.scaling.traces import RecordedDecision, ScalerRecording, Trace
 from nephoscope.stats.elasticity import StepFunction, clairvoyant_billed_s, measures
 from nephoscope.stats.instance_demand import ScaledService, demand_of
 from nephoscope.stats.statistics.values import Refused
@@ -80,11 +80,13 @@ def _analyse(
         test_bound = _bound(test, test_demand, service)
     candidates = _candidates(outcomes, tested, best, equals, allowed)
     bound = _bound(trace, demand, service)
-    replay = None
-    if trace.recordings and len(wanted.candidates) == 1:
-        replay = _replayed(wanted, service, trace, demand)
+    replays = tuple(
+        _replayed(wanted, service, outcome, recordings, trace, demand)
+        for outcome in outcomes
+        if (recordings := _recordings_of(outcome.candidate, trace, len(outcomes)))
+    )
     answer = sentences.ScalingAnswer(
-        wanted.objective, allowed, trace.name, candidates, bound, test_bound, replay
+        wanted.objective, allowed, trace.name, candidates, bound, test_bound, replays
     )
     test_best = search.best_of(tested, allowed) if tested else None
     return ScalingAnalysis(
@@ -101,7 +103,7 @@ def _analyse(
         bound,
         candidates,
         test_bound,
-        replay,
+        replays,
         ScalingCurves(_points(demand), _points(best.first.supply)),
     )
 
@@ -161,34 +163,52 @@ def _candidates(
     )
 
 
+def _recordings_of(
+    candidate: RuleCandidate, trace: Trace, candidates: int
+) -> tuple[ScalerRecording, ...]:
+    """Returns the trials that a rule decided: those of a trace are of the only rule."""
+    return candidate.recordings or (trace.recordings if candidates == 1 else ())
+
+
 def _replayed(
-    wanted: SearchSettings, service: ScaledService, trace: Trace, demand: StepFunction
+    wanted: SearchSettings,
+    service: ScaledService,
+    outcome: SimulatedRule,
+    recordings: Sequence[ScalerRecording],
+    trace: Trace,
+    demand: StepFunction,
 ) -> ReplayedDecisions:
-    """Makes the recorded decisions again, and simulates the recorded load from the same start."""
-    (candidate,) = wanted.candidates
-    first, equal, measured = None, 0, []
-    for recording in trace.recordings:
-        scaler = Scaler(candidate.rule)
+    """Makes the recorded decisions again, and compares the trials with their simulations."""
+    first, equal = None, 0
+    for recording in recordings:
+        scaler = Scaler(outcome.candidate.rule)
         for recorded in recording.decisions:
             scaler, is_equal = _decided(scaler, recorded, recording.resolution_s)
             equal += is_equal
             if not is_equal and first is None:
                 first = recorded.observation.at_s
+    candidate, measured, model = outcome.candidate, [], []
+    runs = search.runs_of(candidate, service, trace, wanted.replications, wanted.seed)
+    for place, recording in enumerate(recordings):
         from_s = max(trace.start_s, recording.supply.times_s[0])
         measured.append(measures(recording.supply, demand, from_s, trace.end_s))
-    start = service
-    if service.start_count is None:
-        start = replace(service, start_count=max(1, round(recording.supply.counts[0])))
-    runs = search.runs_of(candidate, start, trace, wanted.replications, wanted.seed)
-    model = [measures(run.supply, demand, from_s, trace.end_s) for run in runs]
+        model += [measures(own[place].supply, demand, from_s, trace.end_s) for own in runs]
+    slow = [each.slow_ratio for each in recordings if each.slow_ratio is not None]
+    cost_h = [each.cost_h for each in recordings if each.cost_h is not None]
     return ReplayedDecisions(
-        sum(len(recording.decisions) for recording in trace.recordings),
+        str(candidate),
+        len(recordings),
+        sum(len(recording.decisions) for recording in recordings),
         equal,
         first,
         fmean(each.under_provisioned for each in measured),
         fmean(each.over_provisioned for each in measured),
         fmean(each.under_provisioned for each in model),
         fmean(each.over_provisioned for each in model),
+        fmean(slow) if slow else None,
+        float(outcome.slow_ratio.mean()),
+        fmean(cost_h) if cost_h else None,
+        float(outcome.cost_h.mean()),
     )
 
 

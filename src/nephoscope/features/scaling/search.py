@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nephoscope.features.scaling.grid import RuleCandidate
 from nephoscope.features.scaling.records import ScalingFigures
-from nephoscope.features.scaling.traces import Trace
+from nephoscope.features.scaling.traces import ScalerRecording, Trace
 from nephoscope.stats.elasticity import StepFunction, measures
 from nephoscope.stats.instance_demand import ScaledService
 from nephoscope.stats.scaled_service import ScaledRun, simulate
@@ -57,18 +57,38 @@ def simulated(
 
 def runs_of(
     candidate: RuleCandidate, service: ScaledService, trace: Trace, replications: int, seed: int
-) -> list[ScaledRun]:
-    """Returns the simulation of each replication."""
+) -> list[list[ScaledRun]]:
+    """Returns the simulations of each replication: one, or one for each recorded trial.
+
+    Those have the clock of their trial: where its decisions fall against the steps of the load
+    decides as much as the rule does.
+    """
+    services = [service]
+    if recordings := candidate.recordings or trace.recordings:
+        services = [_started_as(service, recording) for recording in recordings]
     return [
-        simulate(
-            candidate.rule,
-            service,
-            trace.rate,
-            trace.end_s,
-            np.random.default_rng((seed, replication)) if replications > 1 else None,
-        )
+        [
+            simulate(
+                candidate.rule,
+                own,
+                trace.rate,
+                trace.end_s,
+                np.random.default_rng((seed, replication)) if replications > 1 else None,
+            )
+            for own in services
+        ]
         for replication in range(replications)
     ]
+
+
+def _started_as(service: ScaledService, recording: ScalerRecording) -> ScaledService:
+    count = service.start_count
+    return replace(
+        service,
+        start_count=max(1, round(recording.supply.counts[0])) if count is None else count,
+        first_decision_s=recording.first_decision_s,
+        first_value_s=recording.first_value_s,
+    )
 
 
 def _simulated(
@@ -80,22 +100,24 @@ def _simulated(
     seed: int,
 ) -> SimulatedRule:
     runs = runs_of(candidate, service, trace, replications, seed)
-    cost_h = np.array([run.billed_h(service.billed_s) for run in runs])
-    slow = np.array([run.slow_ratio for run in runs])
+    cost_h = np.array([[run.billed_h(service.billed_s) for run in own] for own in runs])
+    slow = np.array([[run.slow_ratio for run in own] for own in runs])
+    cost_h, slow = cost_h.mean(axis=1), slow.mean(axis=1)
+    every = [run for own in runs for run in own]
     sampling_s = min(service.interval_s, trace.end_s - trace.start_s)
     each = [
         measures(run.supply, demand, trace.start_s, trace.end_s, sampling_s=sampling_s)
-        for run in runs
+        for run in every
     ]
     figures = ScalingFigures(
         means.mean_t(cost_h, unit="h", confidence=CONFIDENCE, least=0.0),
         means.mean_t(slow, unit="ratio", confidence=CONFIDENCE, least=0.0),
-        float(np.mean([run.violated_s for run in runs])),
+        float(np.mean([run.violated_s for run in every])),
         float(np.mean([measured.under_provisioned for measured in each])),
         float(np.mean([measured.over_provisioned for measured in each])),
-        float(np.mean([len(run.supply.times_s) - 1 for run in runs])),
+        float(np.mean([len(run.supply.times_s) - 1 for run in every])),
     )
-    return SimulatedRule(candidate, cost_h, slow, figures, runs[0])
+    return SimulatedRule(candidate, cost_h, slow, figures, every[0])
 
 
 def best_of(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from nephoscope.features.scaling import sentences
 from nephoscope.features.scaling.records import (
+    ReplayedDecisions,
     ScalingAnalysis,
     ScalingCandidate,
     ScalingCurves,
@@ -29,6 +30,8 @@ def _blocks(analysis: ScalingAnalysis) -> Iterator[Block]:
     yield Sentence(wording.clean(analysis.sentence), lead=True)
     for remark in analysis.remarks:
         yield Sentence(wording.clean(remark))
+    if analysis.replays:
+        yield _replays(analysis.replays)
     members = sorted(
         (each for each in analysis.candidates if each.is_on_frontier),
         key=lambda each: each.figures.cost_h.value,
@@ -77,6 +80,37 @@ def _table(
         *tested,
         caption=caption,
         collapsed=collapsed,
+    )
+
+
+def _replays(replays: Sequence[ReplayedDecisions]) -> Table:
+    """What was recorded of each rule, with its simulation beside."""
+
+    def hours(value: float | None) -> str | None:
+        return None if value is None else f"{value:.4g}"
+
+    return table(
+        replays,
+        text("recorded rule", lambda row: row.rule),
+        number("trials", lambda row: row.trials),
+        number("missing", lambda row: f"{row.measured_under:.3g}"),
+        number("missing, simulated", lambda row: f"{row.simulated_under:.3g}"),
+        number("unneeded", lambda row: f"{row.measured_over:.3g}"),
+        number("unneeded, simulated", lambda row: f"{row.simulated_over:.3g}"),
+        number(
+            "slow",
+            lambda row: (
+                None
+                if row.measured_slow_ratio is None
+                else sentences.share(row.measured_slow_ratio)
+            ),
+        ),
+        number("slow, simulated", lambda row: sentences.share(row.simulated_slow_ratio)),
+        number("hours", lambda row: hours(row.measured_cost_h)),
+        number("hours, simulated", lambda row: hours(row.simulated_cost_h)),
+        caption="Recorded figures, each with that of simulations of the load beside it, which "
+        "decide at the same times: missing and unneeded instances in the mean, requests beyond the "
+        "objective, billed instance-hours. Means of the trials.",
     )
 
 

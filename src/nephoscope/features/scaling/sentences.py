@@ -27,7 +27,7 @@ class ScalingAnswer:
     candidates: Sequence[ScalingCandidate]
     bound: TraceBound
     test_bound: TraceBound | None
-    replay: ReplayedDecisions | None
+    replays: Sequence[ReplayedDecisions]
 
 
 def name_of(candidate: ScalingCandidate) -> str:
@@ -98,8 +98,8 @@ def remarks(answer: ScalingAnswer, test_best: Sequence[str] | None) -> Iterator[
     )
     if answer.test_bound is not None and best.test is not None:
         yield _tested(answer, best, best.test, test_best or ())
-    if answer.replay is not None:
-        yield from _replayed(answer.replay)
+    for replay in answer.replays:
+        yield _replayed(replay)
 
 
 def _cheaper(extra: float) -> str:
@@ -125,20 +125,14 @@ def _tested(
     return f"{text}; there {name_of(there)} would be best: {_figures(there.test, limit)}."
 
 
-def _replayed(replay: ReplayedDecisions) -> Iterator[str]:
+def _replayed(replay: ReplayedDecisions) -> str:
     if replay.first_difference_s is None:
-        yield (
-            f"Replay: all {replay.decisions:,} recorded decisions follow from the rule and what "
-            "was observed."
+        return (
+            f"Replay of {replay.rule}: all {replay.decisions:,} recorded decisions follow from the "
+            "rule and what was observed."
         )
-    else:
-        yield (
-            f"Replay: {replay.equal:,} of {replay.decisions:,} recorded decisions follow from the "
-            f"rule and what was observed; the first that differs is at "
-            f"{replay.first_difference_s:g} s."
-        )
-    yield (
-        f"Missing instances in the mean: {replay.measured_under:.3g} recorded, "
-        f"{replay.simulated_under:.3g} simulated; unneeded ones: {replay.measured_over:.3g} "
-        f"recorded, {replay.simulated_over:.3g} simulated."
+    return (
+        f"Replay of {replay.rule}: {replay.equal:,} of {replay.decisions:,} recorded decisions "
+        "follow from the rule and what was observed; the first that differs is at "
+        f"{replay.first_difference_s:g} s."
     )

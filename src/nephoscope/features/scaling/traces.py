@@ -39,11 +39,18 @@ class ScalerRecording:
     """The decisions of an autoscaler in one trial, and the instances that served.
 
     resolution_s: by how much the time of a decision may differ from the one that its cooldowns saw.
+    first_decision_s, first_value_s: of the decisions and the metric, since the begin of the load.
+    slow_ratio: share of the requests beyond the objective. cost_h: billed instance-hours. None:
+    they are not recorded.
     """
 
     decisions: tuple[RecordedDecision, ...]
     supply: StepFunction
     resolution_s: float = 0.0
+    first_decision_s: float | None = None
+    first_value_s: float | None = None
+    slow_ratio: float | None = None
+    cost_h: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nephoscope.catalog import BenchmarkSpec
+from nephoscope.catalog import BenchmarkSpec, instruments
 from nephoscope.core.model import Setting
 from nephoscope.measure import plans
 
@@ -27,8 +27,11 @@ def with_seed(
 
     seed: of the run. Simulated alternatives share the seed of their round, so that they differ in
     what was varied and not in their luck. Measured ones do not: their errors must be independent.
+    The reference autoscaler is no error but a part of the laboratory: rules of a round that meet
+    other delays, or the load at another phase of their decisions, differ by a fifth for that alone.
     """
     if params.get(SEED) or not (is_simulated or spec.draws):
         return params
-    alternative = () if is_simulated else (str(setting.index), target)
+    is_shared = is_simulated or spec.id == instruments.AUTOSCALER_REFERENCE
+    alternative = () if is_shared else (str(setting.index), target)
     return {**params, SEED: plans.trial_seed(seed, round, *alternative)}
