@@ -41,7 +41,7 @@ _QUANTITY = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?)\s*([^\s0
 _QUANTITIES_IN_ROW = re.compile(rf"(?:{_QUANTITY.pattern})+")
 _BIT_RATE = re.compile(r"([kmgt]?)(?:bits?(?:/s|/sec|ps)?|b(?:/s|/sec|ps)?)", re.IGNORECASE)
 """Also without `per second`, as `tc` writes it."""
-_BYTE_RATE = re.compile(r"([kKmMgGtT]?i?)(?:B|[bB]ytes?)(?:/s|/sec|ps)")
+_BYTE_RATE = re.compile(r"((?:[kKmMgGtT]i?)?)(?:B|[bB]ytes?)(?:/s|/sec|ps)")
 """With a capital B: Mb/s are megabits, MB/s megabytes."""
 
 NEEDS_UNIT = "needs a unit"
