@@ -6,11 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
+from captured import output, record
 
 from nephoscope.catalog.adapters import ADAPTERS
 from nephoscope.catalog.adapters.frame import ToolError
-
-from .captured import output, record
 
 CUT = {
     "sockperf.tcp": (r"(\[Valid Duration\] RunTime)=[0-9.]+", r"\1=0.100"),
