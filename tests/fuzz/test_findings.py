@@ -11,7 +11,8 @@ BY_NAME = {boundary.name: boundary for boundary in BOUNDARIES}
 CASES = {
     "watch definition": b'["a list"]',
     "events": b"time,service,observer,ok\n1685577600,web,a\x0d\x0b,1\xc4\x15,\x81\x1aT\n",
-    "topology": b"version: 1\nname: a\nhosts: {a: , b: }\nlinks: {l: {between: [a, b], rate: 1iB/s}}\n",
+    "topology": b"version: 1\nname: a\nhosts: {a: , b: }\n"
+    b"links: {l: {between: [a, b], rate: 1iB/s}}\n",
 }
 
 

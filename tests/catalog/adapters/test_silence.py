@@ -1,4 +1,4 @@
-"""Tools that say nothing of a request without an answer: their reports of a cut link are refused."""
+"""Tools that leave out requests without an answer: their reports of a cut link are refused."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from nephoscope.core.errors import UsageError
 # Its own summary rounds to three digits; its Lua interface has the microseconds. A script with
 # nothing but `done` changes nothing while requests are sent. wrk adds to its latencies those that
 # it would have seen, had each connection sent at equal intervals; this takes them out again, from
-# the longest down. Of requests without an answer it says nothing: `silent` is the time in which none
-# was answered. Its rate is that of the intervals of 100 ms with answers; between them every
+# the longest down. Of requests without an answer it says nothing: `silent` is the time in which
+# none was answered. Its rate is that of the intervals of 100 ms with answers; between them every
 # connection waited for an answer that took longer. Where most time went into those, connections
 # wait all the time.
 _SCRIPT = """\
