@@ -27,7 +27,8 @@ ENDING_S = 30.0
 POLL_S = 0.05
 """Time is counted in polls: while all of this is stopped, or waits for a CPU, it does not pass."""
 CPU_S = (0.1, 1.2)
-"""CPU time of a command when it is killed, from its first imports to its measuring."""
+"""CPU time of a command when it is killed, from its first imports to its measuring; below the least
+that it took when it ended before."""
 WAITING_S = 1.5
 """Time that a measuring command may have waited before it is killed, besides its CPU time."""
 CLOCK_HZ = os.sysconf("SC_CLK_TCK")
@@ -56,6 +57,7 @@ class Cage:
         self.scratch = folder / "tmp"
         self.state = folder / "state"
         self.scratch.mkdir()
+        self._took_s: dict[str, float] = {}
 
     def environment(self) -> Mapping[str, str]:
         return {
@@ -122,15 +124,18 @@ class Cage:
     def kill(self, line: str, draw: random.Random, following: str = "verify") -> Kill:
         """Starts a command, kills it at a drawn moment, and runs the following one."""
         by = draw.choice(("alone", "with all its processes"))
-        cpu_s, waited_s = draw.uniform(*CPU_S), draw.uniform(0, WAITING_S)
+        latest_s = min(CPU_S[1], 0.9 * self._took_s.get(line, CPU_S[1]))
+        cpu_s, waited_s = draw.uniform(CPU_S[0], latest_s), draw.uniform(0, WAITING_S)
+        used_s = 0.0
         process = subprocess.Popen(
             [*PROGRAM, *shlex.split(line)], cwd=self.folder, env=self.environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         began_s = time.monotonic()
-        while process.poll() is None and _cpu_s(process.pid) < cpu_s:
+        while process.poll() is None and used_s < cpu_s:
+            used_s = max(used_s, _cpu_s(process.pid))
             # A command that waits uses no CPU time: it is killed all the same.
-            if time.monotonic() - began_s > waited_s + 20 * _cpu_s(process.pid):
+            if time.monotonic() - began_s > waited_s + 20 * used_s:
                 break
             time.sleep(0.005)
         moment_s = time.monotonic() - began_s
@@ -139,6 +144,8 @@ class Cage:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         was_killed = process.wait() == -signal.SIGKILL
+        if not was_killed:
+            self._took_s[line] = max(CPU_S[0], min(used_s, self._took_s.get(line, used_s)))
         stored = self.trials()
         done = self.run(following)
         trials = self.trials()
