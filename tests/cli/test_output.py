@@ -61,3 +61,9 @@ def test_runs_that_are_left_out_are_named_once_and_the_first_of_many(
     assert lines[3:] == [
         "nephoscope: More runs cannot be read. `nephoscope verify` names each of them."
     ]
+
+
+def test_a_cell_with_line_breaks_forges_no_row() -> None:
+    """A run's label may come from a stranger's store."""
+    text = output.table(["RUN", "LABELS"], [["one", "a=x\nforged  b=y\u2028z\r\nw"]])
+    assert text.splitlines() == ["RUN  LABELS", "one  a=x forged  b=y z w"]

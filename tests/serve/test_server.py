@@ -515,6 +515,9 @@ def test_500_silent_connections_of_one_address_hold_up_nobody(server: RunningSer
             clients.append(stack.enter_context(client))
             if number % 2:
                 client.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+            elif number % 4:
+                head = f"POST /api/v1/runs HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                client.sendall(f"{head}Content-Length: 900000\r\n\r\n{{".encode())
             if number % 50 == 49:
                 assert ask(server, "/api/v1/overview")[0] == 200, number
         # The oldest are closed, and the newest may still send.

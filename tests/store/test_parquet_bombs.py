@@ -69,6 +69,17 @@ def test_nested_columns_and_too_many_rows_are_refused(monkeypatch: pytest.Monkey
         trialfile._table_in(samples())
 
 
+def test_events_are_counted_before_one_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "events.parquet"
+    file.write_bytes(content({"time": np.zeros(ROWS), "ok": np.ones(ROWS, np.int8)}))
+    monkeypatch.setattr(events.limits, "SLA_EVENTS", ROWS - 1)
+    monkeypatch.setattr(events, "batches_of", lambda *_, **__: pytest.fail("it is read"))
+    with pytest.raises(UsageError, match=f"more than {ROWS - 1:,} events"):
+        events.read([file])
+
+
 def test_events_with_one_long_name_take_its_bytes_once(tmp_path: Path) -> None:
     path = tmp_path / "events.parquet"
     times, ok = 1685577600.0 + np.arange(ROWS), np.ones(ROWS, np.int64)

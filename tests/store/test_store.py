@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -283,6 +284,15 @@ def test_a_killed_writers_leftovers_are_removed(tmp_path: Path) -> None:
     assert not aside.exists()
     run.append(record(settings[0], 1, 0), samples(1.0), SPEC)
     assert len(run.records()) == 1
+
+
+def test_a_run_of_a_lower_layer_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """overlayfs answers EXDEV to the renaming of a folder that an image has."""
+    run, _ = new_run(tmp_path)
+    refusal = OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(refusal))
+    Store(run.path.parent.parent).remove(run)
+    assert [path.name for path in run.path.parent.iterdir() if path.is_dir()] == []
 
 
 def test_a_run_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import ssl
@@ -55,6 +56,52 @@ def endless_body(connection: socket.socket, ended: threading.Event) -> None:
     chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
     while not ended.is_set():
         connection.sendall(chunk)
+
+
+def endless_list(page: str) -> Behaviour:
+    """The same page of a list, which says that another follows, in answer to every request."""
+    body = page.encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    def behaviour(connection: socket.socket, ended: threading.Event) -> None:
+        while not ended.is_set() and connection.recv(65536):
+            connection.sendall(head + body)
+
+    return behaviour
+
+
+_FOLDERS = [f"{number:03d}-{'x' * 500}" for number in range(100)]
+LISTS: Mapping[str, str] = {
+    "s3": "<ListBucketResult><IsTruncated>true</IsTruncated>"
+    "<NextContinuationToken>next</NextContinuationToken>"
+    + "".join(f"<CommonPrefixes><Prefix>{each}/</Prefix></CommonPrefixes>" for each in _FOLDERS)
+    + "</ListBucketResult>",
+    "azblob": "<EnumerationResults><Blobs>"
+    + "".join(f"<BlobPrefix><Name>{each}/</Name></BlobPrefix>" for each in _FOLDERS)
+    + "</Blobs><NextMarker>next</NextMarker></EnumerationResults>",
+    "gcs": json.dumps({"nextPageToken": "next", "prefixes": [f"{each}/" for each in _FOLDERS]}),
+    "webhdfs": json.dumps(
+        {
+            "DirectoryListing": {
+                "partialListing": {
+                    "FileStatuses": {
+                        "FileStatus": [
+                            {
+                                "length": 0,
+                                "modificationTime": 0,
+                                "pathSuffix": each,
+                                "type": "DIRECTORY",
+                            }
+                            for each in _FOLDERS
+                        ]
+                    }
+                },
+                "remainingEntries": 1,
+            }
+        }
+    ),
+}
+"""Services with pages -> a page that is not the last one."""
 
 
 HTTP = (silent, hanging_up, garbage, slow_body, slow_head, endless_body)

@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 import storage_answers as answers
-from hostile_services import HTTP, Behaviour, endless_body, hanging_up, hostile, silent
+from hostile_services import (
+    HTTP,
+    LISTS,
+    Behaviour,
+    endless_body,
+    endless_list,
+    hanging_up,
+    hostile,
+    silent,
+)
 from storage_servers import BUCKET, CERTIFICATES, KEYS, needs_storage
 from test_storage_transfer import AZURE_KEY, GOOGLE, HADOOP, start
 from tests import sshd
@@ -67,10 +76,23 @@ def test_a_hostile_answer_ends_in_a_sentence(service: str, behaviour: Behaviour)
         name, message, took_s, resident = ended(
             {"service": service, "endpoint": url, **params}, keys
         )
-    assert name in ("no_server", "store_failed"), message
+    assert name in ("no_server", "store_failed", "endless_answer"), message
+    assert (name == "endless_answer") <= (behaviour is endless_body)
     assert took_s < DEADLINE_S / 2
-    # The library reads a list to its end, or for `timeout_ns`.
-    assert resident < RESIDENT_BYTES or behaviour is endless_body
+    assert resident < RESIDENT_BYTES
+
+
+@pytest.mark.parametrize("service", LISTS)
+def test_a_list_without_a_last_page_ends_at_a_bound(service: str) -> None:
+    params, keys = SERVICES[service]
+    with hostile(endless_list(LISTS[service])) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        name, message, _, resident = ended(
+            {"service": service, "endpoint": url, "timeout_ns": 10**10, **params}, keys
+        )
+    assert name == "endless_answer", message
+    assert "a list has more than 2000 pages" in message
+    assert resident < RESIDENT_BYTES
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -294,7 +295,13 @@ class Store(StoreFolder):
         self._take_out(run.id)
         aside = self.runs_path / f".{run.id}.{os.getpid()}{_REMOVED}"
         with self.choosing(), translating_os_errors(run.path, "removed"):
-            run.path.rename(aside)
+            try:
+                run.path.rename(aside)
+            except OSError as error:
+                # overlayfs renames no folder of a lower layer, in which the store of an image lies.
+                if error.errno != errno.EXDEV:
+                    raise
+                aside = run.path
             sync_directory(self.runs_path)
             # From here on the run is gone, and what a kill leaves is removed by the next run.
             shutil.rmtree(aside)

@@ -48,6 +48,22 @@ def release(group: Path | None) -> None:
                 each.rmdir()
 
 
+def groups() -> list[Path]:
+    """Where the groups of machines are."""
+    if (_CGROUPS / "cgroup.controllers").exists():
+        return [_CGROUPS]
+    return [_CGROUPS / "cpu", _CGROUPS / "cpuacct"]
+
+
+def remove_tree(group: Path) -> None:
+    """Removes a group and those in it, as far as no process is left in them."""
+    for each in sorted(filter(Path.is_dir, group.rglob("*")), reverse=True):
+        with contextlib.suppress(OSError):
+            each.rmdir()
+    with contextlib.suppress(OSError):
+        group.rmdir()
+
+
 def _accounts(group: Path) -> Path:
     """The group that counts CPU time; of the first version of control groups another one."""
     return group if (group / "cpu.max").exists() else _CGROUPS / "cpuacct" / group.name

@@ -24,7 +24,7 @@ from typing import Any
 
 from . import catalogue, cpu_share, firewall
 from .cloud import Cloud, Resource
-from .disks import Disks, detach_all
+from .disks import GROUPS, Disks, detach_all
 from .metadata import Metadata
 from .paths import Paths
 from .paths import ip as _ip
@@ -35,6 +35,7 @@ _MEMORY = "/dev/shm"
 """Where disks are: an overlay's upper part has to be on another file system than its lower one."""
 
 _PREFIX = "nephoscope-cloud-"
+_GROUP = "nepho-"
 
 _METADATA = "169.254.169.254"
 
@@ -177,19 +178,34 @@ class Machines:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _new_bridge() -> tuple[str, str]:
-    """A bridge and the first three bytes of its network; remains of doubles that were killed go."""
-    for folder in Path(_MEMORY).glob(f"{_PREFIX}*-*"):
-        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
-            detach_all(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-    links = [link for kind in ("nepho", "nb") for link in Path("/sys/class/net").glob(f"{kind}-*")]
-    for link in links:
-        owner = link.name.split("-")[1]
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+def remove_remains() -> None:
+    """Removes what doubles that were killed left: disks, links, control groups."""
+    for folder in _of_killed(Path(_MEMORY), _PREFIX):
+        detach_all(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    for kind in ("nepho-", "nb-"):
+        for link in _of_killed(Path("/sys/class/net"), kind):
             with contextlib.suppress(subprocess.CalledProcessError):
                 _ip("link", "delete", link.name)
+    for groups, prefix in ((cpu_share.groups(), _GROUP), ([GROUPS], _PREFIX)):
+        for hierarchy in groups:
+            for group in _of_killed(hierarchy, prefix):
+                cpu_share.remove_tree(group)
+
+
+def _of_killed(folder: Path, prefix: str) -> list[Path]:
+    """What is named after the process of a double that has ended."""
+    owners = {path: path.name[len(prefix) :].split("-")[0] for path in folder.glob(f"{prefix}*")}
+    return [
+        path
+        for path, owner in owners.items()
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists()
+    ]
+
+
+def _new_bridge() -> tuple[str, str]:
+    """A bridge and the first three bytes of its network; remains of doubles that were killed go."""
+    remove_remains()
     name = f"nepho-{os.getpid()}"
     used = subprocess.run(["ip", "-4", "route"], capture_output=True, text=True).stdout
     # 213 would make private addresses out of public ones.
@@ -256,7 +272,7 @@ class _Machine:
             return None
         host = int(self.instance.data["host"].rpartition("-")[2])
         cpus = credit["burst"] if credit else speeds[host % len(speeds)]
-        group = cpu_share.limit(f"nepho-{os.getpid()}-{self.instance.id}", pid, cpus)
+        group = cpu_share.limit(f"{_GROUP}{os.getpid()}-{self.instance.id}", pid, cpus)
         if group is None:
             raise RuntimeError("no CPU group can be made here")
         if credit:

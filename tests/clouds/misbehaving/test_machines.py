@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
@@ -14,8 +15,11 @@ from tests import sshd, tools
 
 from nephoscope.measure.cloud import user_data
 
+from . import cpu_share
+from .disks import GROUPS
 from .double import Double
 from .helpers import launch, states
+from .machines import remove_remains
 
 pytestmark = [tools.needs("sshd", "ssh", "ssh-keygen"), pytest.mark.usefixtures("root_only")]
 
@@ -33,6 +37,24 @@ def until(holds: Callable[[], Any], seconds: float = 120.0) -> Any:
         assert time.monotonic() < end, "it did not come about"
         time.sleep(0.05)
     return found
+
+
+def test_what_a_killed_double_left_goes_when_the_next_one_starts() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    kinds = [(each, "nepho-{}-i-00000000") for each in cpu_share.groups()]
+    kinds += [(GROUPS, "nephoscope-cloud-{}-x")] if GROUPS.is_dir() else []
+    killed = [each / name.format(ended.pid) for each, name in kinds]
+    alive = [each / name.format(os.getpid()) for each, name in kinds]
+    try:
+        for group in (*killed, *alive):
+            (group / "i-00000000").mkdir(parents=True)
+        remove_remains()
+        assert [group for group in killed if group.exists()] == []
+        assert [group for group in alive if not group.exists()] == []
+    finally:
+        for group in (*killed, *alive):
+            cpu_share.remove_tree(group)
 
 
 class Login:

@@ -91,6 +91,20 @@ fn a_server_that_ends_is_an_error_in_its_own_words() {
 }
 
 #[test]
+fn a_server_that_was_killed_is_not_blamed_on_its_arguments() {
+    for (signal, hint) in [("KILL", "memory"), ("TERM", "ended it"), ("SEGV", "crashed")] {
+        let script = format!("kill -{signal} $$");
+        let job = serde_json::json!({"program": "sh", "arguments": ["-c", script]});
+        let mut probe = Probe::serve(&job.to_string(), "127.0.0.1");
+        let error = probe.line()["error"].clone();
+        assert_eq!(error["name"], "server_ended", "{error}");
+        let words = error["hint"].as_str().unwrap();
+        assert!(words.contains(hint) && !words.contains("arguments"), "{error}");
+        assert_eq!(probe.end(), 3);
+    }
+}
+
+#[test]
 fn a_server_waits_for_the_text_that_was_named() {
     let script = "import os, socket, time; s = socket.create_server(('127.0.0.1', {port})); \
                   time.sleep(0.3); print('open for business', flush=True); time.sleep(60)";

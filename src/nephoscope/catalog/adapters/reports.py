@@ -44,6 +44,24 @@ def values_at(output: Output, places: Iterable[Figures]) -> dict[str, float]:
     }
 
 
+_SILENCE_S = 0.2
+"""Time without an answer that a scheduler or a retransmission may cause."""
+
+
+def check_silence(silent_s: float, longest_s: float, *allowed_s: float) -> None:
+    """Checks how long a closed loop waited for nothing at its end.
+
+    silent_s: time without an answer that no answer accounts for. longest_s: the longest time of an
+    answer. allowed_s: other times that may pass. Raises ToolError where the silence is longer than
+    each of them: the tool's figures leave out its longest wait, and are of the time before it.
+    """
+    if silent_s > max(_SILENCE_S, longest_s, *allowed_s):
+        raise ToolError(
+            f"its last request had no answer for {silent_s:.2g} s, longer than any answer took "
+            f"({longest_s:.2g} s): the link or the server failed, and its figures leave that out."
+        )
+
+
 def json_report(output: Output) -> Any:
     """Returns a report in JSON. ToolError for another one, and for an error that it states."""
     try:

@@ -15,6 +15,7 @@ from nephoscope.catalog.adapters.quantities import (
     timeout,
     whole,
 )
+from nephoscope.catalog.adapters.reports import check_silence
 from nephoscope.catalog.adapters.servers import nginx
 from nephoscope.catalog.meaning import Domain, RequestLoop, Resource
 from nephoscope.core.errors import UsageError
@@ -22,7 +23,10 @@ from nephoscope.core.errors import UsageError
 # Its own summary rounds to three digits; its Lua interface has the microseconds. A script with
 # nothing but `done` changes nothing while requests are sent. wrk adds to its latencies those that
 # it would have seen, had each connection sent at equal intervals; this takes them out again, from
-# the longest down.
+# the longest down. Of requests without an answer it says nothing: `silent` is the time in which
+# none was answered. Its rate is that of the intervals of 100 ms with answers; between them every
+# connection waited for an answer that took longer. Where most time went into those, connections
+# wait all the time.
 _SCRIPT = """\
 done = function(summary, latency, requests)
   local e, mean, p99 = summary.errors, latency.mean, latency:percentile(99)
@@ -43,8 +47,13 @@ done = function(summary, latency, requests)
       end
     end
   end
-  local measured, sum = 0, 0
-  for i = 1, #values do measured, sum = measured + counts[i], sum + counts[i] * values[i] end
+  local measured, sum, slow = 0, 0, 0
+  for i = 1, #values do
+    measured, sum = measured + counts[i], sum + counts[i] * values[i]
+    if values[i] > 100000 then slow = slow + counts[i] * values[i] end
+  end
+  local answering = 0
+  if requests.mean > 0 then answering = summary.requests * 1e6 / requests.mean end
   local function percentile(share)
     local below = 0
     for i = 1, #values do
@@ -59,9 +68,15 @@ done = function(summary, latency, requests)
     io.write(string.format("measured %.3f %d %d %d %d\\n", sum / measured, percentile(0.5),
       percentile(0.9), percentile(0.99), latency.max))
     io.write(string.format("corrected %.3f %d\\n", mean, p99))
+    local answered = answering / THREADS + slow / CONNECTIONS
+    if slow > sum / 2 then answered = math.min(answered, sum / CONNECTIONS) end
+    io.write(string.format("silent %d\\n", summary.duration - answered))
   end
 end
 """
+
+_UNEVEN = 0.2
+"""Share of a run by which intervals of unequal length and rate may seem to be silent."""
 
 
 def _command(params: Params) -> ToolCommand:
@@ -80,6 +95,7 @@ def _command(params: Params) -> ToolCommand:
     }
     words = [word for pair in arguments.items() for word in pair]
     script = _SCRIPT.replace("CONNECTIONS", str(params["connections"]))
+    script = script.replace("THREADS", str(params["threads"]))
     return ToolCommand((*words, nginx.URL), input=script)
 
 
@@ -98,6 +114,9 @@ def _figures(output: Output) -> dict[str, float]:
         )
     times = numbers(output, r"^measured ([0-9.]+)" + r" ([0-9]+)" * 4 + r"\n", "its latencies")
     corrected = numbers(output, r"^corrected ([0-9.]+) ([0-9]+)\n", "its corrected latencies")
+    (silent_us,) = numbers(output, r"^silent (-?[0-9]+)\n", "its silence")
+    if not timeouts:  # Nobody knows how long those took.
+        check_silence(silent_us / 1e6, times[-1] / 1e6, _UNEVEN * elapsed_us / 1e6)
     names = ("latency_mean", "latency_p50", "latency_p90", "latency_p99", "latency_max")
     named = zip((*names, "corrected_mean", "corrected_p99"), (*times, *corrected), strict=True)
     return {
@@ -152,6 +171,8 @@ Closed loop: while the server stalls, nobody sends. wrk adds the requests that e
 have sent at its mean interval, so that its own mean and percentiles are not those of requests that
 were sent; `latency_…` has these additions taken out, `corrected_…` has them. The correction knows
 the mean interval of the run itself, which a stall has made longer, and not a schedule. Times have a
-resolution of 1 µs; a response after `timeout_ns` is an error and in no latency. After a stall of a
+resolution of 1 µs; a response after `timeout_ns` is an error and in no latency, and a request that
+is not answered until the end is neither: a trial in which nothing was answered for longer than any
+answer took, and for a fifth of its time, fails. After a stall of a
 second wrk needs up to a minute of CPU time to hand over its latencies.""",
 )

@@ -176,7 +176,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence
 
     On a terminal that is narrower, cells take several lines, and words stay whole.
     """
-    lines = [list(head), *[list(row) for row in rows]]
+    # A name with a line break would look like a row of its own.
+    lines = [[" ".join(cell.splitlines()) for cell in line] for line in (head, *rows)]
     columns = list(zip(*lines, strict=True))
     widths = [max(map(len, cells)) for cells in columns]
     if is_terminal(sys.stdout):

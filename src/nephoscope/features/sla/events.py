@@ -153,13 +153,19 @@ def read(paths: Sequence[Path], *, numbers: bool = True) -> Events:
     Raises UsageError with the file for whatever is wrong.
     """
     events = Events()
+
+    def check(more: int = 0) -> None:
+        if events.rows + more > limits.SLA_EVENTS:
+            raise UsageError(
+                f"{path}: more than {limits.SLA_EVENTS:,} events.", "Judge fewer services."
+            )
+
     for path in paths:
+        # A small Parquet file may have rows that take gigabytes.
+        check(sum(row_groups_of(path)))
         for batch in batches_of(path, numbers=numbers):
             take(events, batch, path)
-            if events.rows > limits.SLA_EVENTS:
-                raise UsageError(
-                    f"{path}: more than {limits.SLA_EVENTS:,} events.", "Judge fewer services."
-                )
+            check()
     if not events.rows:
         raise no_events(paths[0])
     return events

@@ -151,6 +151,8 @@ def _contents(data: bytes) -> dict[str, bytes]:
             ):
                 raise _Damaged("The archive was not written by `nephoscope sla evidence`.")
             return {entry.filename: archive.read(entry) for entry in entries}
+    except EOFError:
+        raise _Damaged("The archive is damaged: it ends within a file.") from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError) as error:
         raise _Damaged(f"The archive is damaged: {str(error)[:200].rstrip('.')}.") from None
 

@@ -1,4 +1,5 @@
 //! Errors of services as sentences: what was refused, where, and what to do next.
+use super::bounded::ENDLESS;
 use super::credentials::Credentials;
 use crate::error::{FailureKind, ProbeError, Result};
 use opendal_core::{Error, ErrorKind};
@@ -43,7 +44,14 @@ impl Failures {
         let words = everything(error);
         let has = |any: &[&str]| any.iter().any(|word| words.contains(word));
         let at = format!("{what} at {}", self.place);
-        let (kind, name, why, hint) = if has(&TLS) {
+        let (kind, name, why, hint) = if has(&[ENDLESS]) {
+            (
+                FailureKind::Failed,
+                "endless_answer",
+                self.words(error),
+                "Check what answers at `endpoint`; set `directory` to a place with fewer objects.",
+            )
+        } else if has(&TLS) {
             (
                 FailureKind::Failed,
                 "no_tls",
@@ -157,6 +165,7 @@ mod tests {
             ),
             (ErrorKind::Unexpected, "507 Insufficient Storage", "store_full"),
             (ErrorKind::Unexpected, "tcp connect error: Connection refused", "no_server"),
+            (ErrorKind::Unexpected, "the answer does not end: it is long", "endless_answer"),
             (ErrorKind::Unexpected, "something else", "store_failed"),
         ] {
             let error = named(kind, words);

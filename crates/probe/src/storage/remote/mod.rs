@@ -1,4 +1,5 @@
 //! Services over the network, through Apache `OpenDAL`.
+mod bounded;
 mod credentials;
 mod failures;
 mod prefix;
@@ -151,17 +152,25 @@ impl RemoteClient {
 
     /// Returns the names of trials that have ended and left objects.
     fn abandoned(&self, own: &Prefix) -> Result<Vec<String>> {
-        let listed = self.runtime.block_on(self.operator.list("/"));
-        let entries = match listed {
-            Ok(entries) => entries,
-            // Nothing was ever written there.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return self.failures.check_bucket(&error).map(|()| Vec::new());
+        let listed = self.wait(async {
+            let mut names = Vec::new();
+            let mut lister = self.operator.lister("/").await?;
+            while let Some(entry) = lister.next().await {
+                let name = entry?.name().trim_end_matches('/').to_owned();
+                if own.is_abandoned(&name) {
+                    names.push(name);
+                }
             }
-            Err(error) => return Err(self.failures.named("Listing objects", &error)),
-        };
-        let names = entries.iter().map(|entry| entry.name().trim_end_matches('/').to_owned());
-        Ok(names.filter(|name| own.is_abandoned(name)).collect())
+            Ok(names)
+        });
+        listed.or_else(|error| {
+            self.session.check()?;
+            match error.kind() {
+                // Nothing was ever written there.
+                ErrorKind::NotFound => self.failures.check_bucket(&error).map(|()| Vec::new()),
+                _ => Err(self.failures.named("Listing objects", &error)),
+            }
+        })
     }
 
     fn remove_all(&mut self, prefix: &str) -> Result<()> {
@@ -170,8 +179,9 @@ impl RemoteClient {
             if self.removes_in_batches {
                 return self.operator.delete_with(&path).recursive(true).await;
             }
-            for entry in self.operator.list_with(&path).recursive(true).await? {
-                self.operator.delete(entry.path()).await?;
+            let mut lister = self.operator.lister_with(&path).recursive(true).await?;
+            while let Some(entry) = lister.next().await {
+                self.operator.delete(entry?.path()).await?;
             }
             Ok(())
         };

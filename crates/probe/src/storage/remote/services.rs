@@ -1,4 +1,5 @@
 //! How each service is reached.
+use super::bounded::BoundedTransport;
 use super::credentials::Credentials;
 use super::failures::Failures;
 use crate::error::{FailureKind, ProbeError, Result};
@@ -27,6 +28,8 @@ pub struct Access {
     tls: rustls::ClientConfig,
     retries: usize,
     timeout: Duration,
+    /// Size of the largest object.
+    object_bytes: u64,
     pub part_bytes: usize,
     pub parts_at_once: usize,
     pub failures: Failures,
@@ -75,6 +78,7 @@ impl Access {
             tls: tls::client_config(authorities)?,
             retries: params.size("retries"),
             timeout: Duration::from_nanos(params.u64("timeout_ns")),
+            object_bytes: settings.sizes.iter().copied().max().unwrap_or(0),
             part_bytes: settings.part_bytes,
             parts_at_once: settings.parts_at_once,
             failures: Failures { credentials, place, bucket },
@@ -110,8 +114,8 @@ impl Access {
                 let sentence = format!("The HTTP client cannot be made: {error}.");
                 ProbeError::new(FailureKind::Failed, "no_client", sentence, "Report this.")
             })?;
-        let transport = HttpTransporter::new(ReqwestTransport::new(client));
-        let context = operator.context().with_http_transport(transport);
+        let transport = BoundedTransport::new(ReqwestTransport::new(client), self.object_bytes);
+        let context = operator.context().with_http_transport(HttpTransporter::new(transport));
         let (first, longest) = PAUSES;
         let timeouts = TimeoutLayer::new().with_timeout(self.timeout).with_io_timeout(self.timeout);
         let retrying = RetryLayer::new()
