@@ -144,7 +144,7 @@ class _StudyRunArguments:
     requests=MEASURES,
     examples=(
         "zhuang-2012",
-        "delgado-2010 --part isolation --dry-run",
+        "delgado-2010 --part isolation",
     ),
 )
 def run(args: _StudyRunArguments) -> int:
