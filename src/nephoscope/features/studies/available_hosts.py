@@ -27,11 +27,11 @@ def without_missing_platforms(plan: Plan) -> tuple[Plan, str]:
         if (lacking := PLATFORMS[name].lacking()) is not None
     }
     missing = {name for name, platform in platforms.items() if platform in problems}
-    kept = tuple(target for target in plan.targets if _host_of(target) not in missing)
-    if not missing or not any(_is_measured(target) for target in kept):
+    remaining = tuple(target for target in plan.targets if _host_of(target) not in missing)
+    if not missing or not any(_is_measured(target) for target in remaining):
         return plan, ""
     reasons = " ".join(str(lacking) for lacking in problems.values())
-    return _of_targets(plan, missing, kept), f"Without {', '.join(sorted(missing))}: {reasons}"
+    return _of_targets(plan, missing, remaining), f"Without {', '.join(sorted(missing))}: {reasons}"
 
 
 def _host_of(target: Any) -> str:
@@ -42,17 +42,17 @@ def _is_measured(target: Any) -> bool:
     return "aggressor" not in target.roles
 
 
-def _of_targets(plan: Plan, missing: Collection[str], kept: tuple[Any, ...]) -> Plan:
-    names = {name for target in kept for name in (target.name, *target.roles)}
+def _of_targets(plan: Plan, missing: Collection[str], remaining: tuple[Any, ...]) -> Plan:
+    names = {name for target in remaining for name in (target.name, *target.roles)}
 
     def some_on(entry: Any) -> bool:
         return not entry.on or any(name in names for name in entry.on)
 
-    def on_kept(entry: Any) -> Any:
+    def on_remaining(entry: Any) -> Any:
         return entry.model_copy(update={"on": tuple(name for name in entry.on if name in names)})
 
-    entries = tuple(on_kept(entry) for entry in plan.benchmarks if some_on(entry))
-    loads = tuple(on_kept(load) for load in plan.backgrounds if some_on(load))
+    entries = tuple(on_remaining(entry) for entry in plan.benchmarks if some_on(entry))
+    loads = tuple(on_remaining(load) for load in plan.backgrounds if some_on(load))
     gone = {load.name for load in plan.backgrounds} - {load.name for load in loads}
     factors = {
         name: factor.model_copy(
@@ -75,7 +75,7 @@ def _of_targets(plan: Plan, missing: Collection[str], kept: tuple[Any, ...]) -> 
     return plan.model_copy(
         update={
             "lab": {**plan.lab, "hosts": hosts},
-            "targets": kept,
+            "targets": remaining,
             "benchmarks": entries,
             "backgrounds": loads,
             "factors": factors,
