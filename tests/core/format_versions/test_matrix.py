@@ -155,7 +155,7 @@ def test_a_lab_of_a_later_version_is_named_and_can_be_removed(
 
 def test_an_image_of_another_version_is_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = importlib.import_module("nephoscope.measure.lab.images.recipe")
-    made = recipe.Recipe("x86_64", (), {}, {})
+    made = recipe.Recipe("x86_64", (), {})
     before = made.key
     later = replace(formats.LAB_IMAGE, version=formats.LAB_IMAGE.version + 1)
     monkeypatch.setattr(recipe, "LAB_IMAGE", later)

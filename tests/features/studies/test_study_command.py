@@ -172,7 +172,7 @@ def test_run_measures_compares_and_leaves_the_comparison_with_the_report(
     assert {"report.html", "study.html", "study.md", "study.json"} <= written
     assert str(report / "study.html") in captured.err
     assert "made-1999, value (1 of 1): one value, set" in captured.err
-    assert "SUMMARY  1 parts in" in captured.out
+    assert "SUMMARY  1 part in" in captured.out
     whole = tmp_path / "store" / "studies" / "made-1999" / "study.html"
     assert whole.is_file()
     assert str(whole) in captured.err

@@ -29,15 +29,16 @@ def test_a_window_knows_how_much_of_it_is_covered(start: int, end: int, covered:
     assert Window(50, 100).covered(start, end) == covered
 
 
-def run(load: Load, fakes: Fakes, measured_s: float) -> Window:
-    """Runs the load around a window of that length."""
+def run(load: Load, fakes: Fakes, measured_s: float, ahead_s: float = 0.0) -> Window:
+    """Runs the load around a window of that length, by a clock that is so much ahead."""
 
     async def beside() -> Window:
         target = fakes.make(LocalRecord(name="b"))
         await load.start(target, 10.0, 1.0, None)
         start_ns = time.time_ns()
         await asyncio.sleep(measured_s)
-        window = Window(start_ns, time.time_ns())
+        ahead_ns = round(ahead_s * 1e9)
+        window = Window(start_ns + ahead_ns, time.time_ns() + ahead_ns)
         try:
             await load.stop(1.0, window)
         finally:
@@ -50,6 +51,13 @@ def run(load: Load, fakes: Fakes, measured_s: float) -> Window:
 def test_a_load_that_is_stopped_covers_all() -> None:
     load = load_of(LOAD)
     window = run(load, Fakes(), 0.05)
+    assert (load.problem, load.describe(window)["covered_ratio"]) == ("", 1.0)
+
+
+def test_a_clock_that_is_ahead_does_not_end_a_load_before_its_trial() -> None:
+    load = load_of(LOAD)
+    load.same_clock = False
+    window = run(load, Fakes(), 0.05, ahead_s=30.0)
     assert (load.problem, load.describe(window)["covered_ratio"]) == ("", 1.0)
 
 

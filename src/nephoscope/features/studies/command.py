@@ -16,6 +16,7 @@ from nephoscope.cli.kit.documents import Rows
 from nephoscope.cli.kit.named import Named
 from nephoscope.cli.kit.options import argument
 from nephoscope.features.studies import terminal
+from nephoscope.features.studies.available_hosts import without_missing_platforms
 from nephoscope.features.studies.census_request import (
     StudyCensusOptions,
     StudyCensusRequest,
@@ -143,7 +144,7 @@ class _StudyRunArguments:
     requests=MEASURES,
     examples=(
         "zhuang-2012",
-        "delgado-2010 --part isolation --dry-run",
+        "delgado-2010 --part isolation",
     ),
 )
 def run(args: _StudyRunArguments) -> int:
@@ -174,6 +175,9 @@ def run(args: _StudyRunArguments) -> int:
     code, began = 0, time.monotonic()
     for number, (part, plan) in enumerate(plans, 1):
         output.log(f"{study.name}, {part.name} ({number} of {len(plans)}): {part.title}")
+        plan, missing = without_missing_platforms(plan)
+        if missing:
+            output.log(missing)
         try:
             result, is_valid = _measured(study, part, plan, runs, fresh=args.fresh)
             measured[result.run] = result

@@ -220,9 +220,10 @@ class _Notes:
 def summary(parts: Sequence[PartResult], seconds: float) -> str:
     """Returns one line for each part that was measured, and how long all of them took."""
     from nephoscope.core import units
+    from nephoscope.core.naming import plural
     from nephoscope.features.studies.report.section import count_marks
 
-    head = f"SUMMARY  {len(parts)} parts in {units.format_duration(seconds)}"
+    head = f"SUMMARY  {plural(len(parts), 'part')} in {units.format_duration(seconds)}"
     lines = (_wrap(f"{each.part.name}: {count_marks(each.outcomes)}", hang=4) for each in parts)
     return "\n".join([head, *lines])
 

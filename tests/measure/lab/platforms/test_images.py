@@ -20,21 +20,9 @@ from tests.tools import needs
 from nephoscope.core.errors import RunFailed
 from nephoscope.measure.lab import images
 from nephoscope.measure.lab.images import Image, build, initramfs
-from nephoscope.measure.lab.images.recipe import Recipe, parse_policy, script, sources
+from nephoscope.measure.lab.images.recipe import Recipe, recipe, script, sources
 
-RECIPE = Recipe("x86_64", (("/etc/apt/sources.list", "deb x"),), {"dash": "1"}, {"init": "#!"})
-
-POLICY = """\
-dropbear-bin:
-  Installed: (none)
-  Candidate: 2022.83-1+deb12u3
-  Version table:
-     2022.83-1+deb12u3 500
-        500 http://example.org/debian bookworm/main amd64 Packages
-nothing:
-  Installed: (none)
-  Candidate: (none)
-"""
+RECIPE = Recipe("x86_64", (("/etc/apt/sources.list", "deb x"),), {"init": "#!"})
 
 
 @pytest.mark.parametrize(
@@ -42,7 +30,6 @@ nothing:
     [
         {"machine": "aarch64"},
         {"sources": (("/etc/apt/sources.list", "deb y"),)},
-        {"versions": {"dash": "2"}},
         {"scripts": {"init": "#!/bin/sh"}},
     ],
 )
@@ -51,8 +38,21 @@ def test_the_key_follows_from_everything(change: dict[str, object]) -> None:
     assert replace(RECIPE, **change).key != RECIPE.key  # type: ignore[arg-type]
 
 
-def test_versions_are_read_from_apt() -> None:
-    assert parse_policy(POLICY) == {"dropbear-bin": "2022.83-1+deb12u3"}
+def test_the_key_does_not_depend_on_what_apt_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = recipe().key
+    monkeypatch.setattr(subprocess, "run", lambda *words, **options: pytest.fail("asks a program"))
+    monkeypatch.setenv("APT_CONFIG", "/nonexistent")
+    assert recipe().key == key
+
+
+def test_the_content_follows_from_the_installed_versions(tmp_path: Path) -> None:
+    built, newer = (
+        Image("key", tmp_path, {"kernel": "6.1", "packages": {"dash": version}, "built_s": seconds})
+        for version, seconds in (("1", 20.0), ("2", 20.0))
+    )
+    again = replace(built, facts={**built.facts, "built_s": 31.0})
+    assert built.content == again.content
+    assert built.content != newer.content
 
 
 def test_sources_are_those_of_the_machine(tmp_path: Path) -> None:
@@ -133,7 +133,6 @@ def test_scripts_can_be_read_by_a_shell(name: str) -> None:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, whose images are built by `_quick`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(images, "_WANTED", {})
     monkeypatch.setattr(images, "recipe", lambda: RECIPE)
     return images.cache()
 
@@ -209,7 +208,7 @@ _HANGS = textwrap.dedent(
 
     build.build = hang
     images.recipe = lambda: Recipe(
-        "x86_64", (("/etc/apt/sources.list", "deb x"),), {"dash": "1"}, {"init": "#!"}
+        "x86_64", (("/etc/apt/sources.list", "deb x"),), {"init": "#!"}
     )
     asyncio.run(images.ensure(print))
     """

@@ -66,8 +66,8 @@ class PublishedFigure(Record):
         several = len(self.numerator or ()) > 1 or len(self.denominator or ()) > 1
         if several and (self.numerator_spread or self.denominator_spread):
             raise ValueError("several cells have their own spread; leave `*_spread` out")
-        if self.bound and self.cell is None:
-            raise ValueError("a `bound` is one number: give `cell`")
+        if self.bound and not (self.cell or self.numerator):
+            raise ValueError("a `bound` is a number: give `cell`, or `numerator` and `denominator`")
         return self
 
     @property

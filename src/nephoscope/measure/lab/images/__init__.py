@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import os
 import platform
 import time
@@ -20,15 +22,13 @@ from nephoscope.core.errors import Lacking
 from nephoscope.measure.lab import needs
 from nephoscope.measure.lab.commands import read_json, try_lock
 from nephoscope.measure.lab.images import build
-from nephoscope.measure.lab.images.recipe import Recipe, recipe
+from nephoscope.measure.lab.images.recipe import recipe
 
 MODULES = "usr/lib/nephoscope/modules"
 """Folder of kernel modules in the root of a virtual machine that mounts something."""
 _KEPT_S = 30 * 86400
 """An image that no host was made of for so long goes when the next is built."""
 _ASIDE = ".building-"
-_WANTED: dict[Path, Recipe] = {}
-"""Recipes that were worked out in this process: asking apt takes half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,12 @@ class Image:
     key: str
     folder: Path
     facts: Mapping[str, Any]
+
+    @property
+    def content(self) -> str:
+        """Hexadecimal digest of the recipe and of the versions that were installed."""
+        facts = [self.key, self.facts.get("kernel"), self.facts.get("packages")]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def disk(self) -> Path:
@@ -78,9 +84,7 @@ async def ensure(say: Callable[[str], None]) -> Image:
     for the first one's build.
     """
     folder = cache()
-    if folder not in _WANTED:
-        _WANTED[folder] = await asyncio.to_thread(recipe)
-    wanted = _WANTED[folder]
+    wanted = recipe()
     if (built_image := _find(wanted.key)) is not None:
         return built_image
     async with _locked(folder / "lock", say):

@@ -11,7 +11,6 @@ from importlib import resources
 from pathlib import Path
 
 from nephoscope.core.format_versions import LAB_IMAGE
-from nephoscope.measure.lab import commands
 from nephoscope.measure.lab.images.initramfs import DRIVERS, NFS_CLIENT
 
 PACKAGES = ("busybox-static", "dropbear-bin", "sqlite3", "usr-is-merged")
@@ -36,13 +35,15 @@ SCRIPTS = ("init", "initramfs-init", "container-init", "clock", "offloads")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that an image follows from."""
+    """Everything that an image is built from.
+
+    Without the versions that apt names on this machine: its lists may be old, empty or half
+    written, while the image is built from lists of its own.
+    """
 
     machine: str
     sources: tuple[tuple[str, str], ...]
     """Files of the machine's apt sources, with their content."""
-    versions: Mapping[str, str]
-    """Package -> the version that apt would install here; empty where it does not know."""
     scripts: Mapping[str, str]
 
     @property
@@ -52,7 +53,6 @@ class Recipe:
             LAB_IMAGE.version,
             self.machine,
             [hashlib.sha256(text.encode()).hexdigest() for _, text in self.sources],
-            sorted(self.versions.items()),
             sorted(self.scripts.items()),
             [PACKAGES, KERNEL, DISK_BYTES, EXCLUDED, DRIVERS, NFS_CLIENT],
         ]
@@ -63,7 +63,7 @@ def recipe() -> Recipe:
     """The recipe for this machine, as it is now."""
     texts = {name: script(name).decode("utf-8") for name in SCRIPTS}
     source_texts = tuple((str(path), path.read_text(encoding="utf-8")) for path in sources())
-    return Recipe(platform.machine(), source_texts, versions((*PACKAGES, KERNEL)), texts)
+    return Recipe(platform.machine(), source_texts, texts)
 
 
 def sources(root: Path = Path("/etc/apt")) -> list[Path]:
@@ -76,19 +76,3 @@ def sources(root: Path = Path("/etc/apt")) -> list[Path]:
 def script(name: str) -> bytes:
     """One of our own files for the inside of a guest."""
     return (resources.files("nephoscope.measure.lab.images") / "files" / name).read_bytes()
-
-
-def versions(packages: tuple[str, ...]) -> dict[str, str]:
-    """Returns what apt would install here; a package that it does not know is left out."""
-    return parse_policy(commands.output_of(["apt-cache", "policy", *packages]))
-
-
-def parse_policy(text: str) -> dict[str, str]:
-    """Package -> candidate version, of the output of `apt-cache policy`."""
-    versions, package = {}, ""
-    for line in text.splitlines():
-        if line and not line.startswith(" "):
-            package = line.rstrip(":")
-        elif line.startswith("  Candidate: ") and "(none)" not in line:
-            versions[package] = line.removeprefix("  Candidate: ").strip()
-    return versions

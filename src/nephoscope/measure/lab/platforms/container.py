@@ -132,7 +132,7 @@ class Container(Platform):
         if (process := Process.read(init)) is not None:
             process.write(init)
         booted = replace(times, kernel_ns=None, reasons={**times.reasons, **_REASONS})
-        details = {"image": image.key, "capabilities": list(CAPABILITIES)}
+        details = {"image": image.content, "capabilities": list(CAPABILITIES)}
         return StartedHost(booted, entry, None, details)
 
     async def stop(self, plan: HostPlan) -> None:

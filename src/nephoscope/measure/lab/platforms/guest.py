@@ -111,7 +111,7 @@ class Guest(Platform, ABC):
         namespaces.prepare(plan.netns, {}, [tap.device for tap in taps])
         clock = await control.set_clock(access, bound_s)
         details = {
-            "image": image.key,
+            "image": image.content,
             "memory_bytes": memory_bytes,
             "vcpus": plan.spec.vcpus,
             "clock": asdict(clock),
