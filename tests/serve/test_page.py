@@ -184,7 +184,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     targets = [{**target, "name": HOSTILE} for target in hostile.manifest.targets]
     hostile.update(targets=targets, labels={"rack": HOSTILE}, plan_name=HOSTILE)
     with running(store, f"--data={data}", log=folder / "log") as server:
-        yield Site(server, store, quiet.id, changed.id, isolation.id, step, old, fleet.id, rates.id, lab.id)
+        yield Site(
+            server, store, quiet.id, changed.id, isolation.id, step, old, fleet.id, rates.id, lab.id
+        )
 
 
 def watched(browser: Any, url: str, width: int = 1280, colours: str = "light") -> Iterator[Watched]:

@@ -98,8 +98,8 @@ def _kernel_account(case: TargetEvidence, share: MetricResult) -> list[str]:
             gap = metric.estimate.value - share.estimate.value
             if gap > _NOTABLE_RATIO:
                 return [
-                    f"the kernel accounted {estimate_text(metric.estimate)} to the thread; the rest "
-                    "was lost below the kernel"
+                    f"the kernel accounted {estimate_text(metric.estimate)} to the thread; the "
+                    "rest was lost below the kernel"
                 ]
     return []
 
