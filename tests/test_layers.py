@@ -40,6 +40,7 @@ SPLIT = frozenset({"cli", "core", "features", "measure"})
 STATS_MAY_IMPORT = (
     "autoscalers.rules",
     "core.errors",
+    "core.estimate_text",
     "core.grouping",
     "core.model",
     "core.naming",

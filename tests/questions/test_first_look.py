@@ -54,7 +54,7 @@ def test_is_one_execution_enough(ask: Asking) -> None:
     """The time ran out after two trials. What do I know?"""
     make_run(ask.folder / "store", NULL_PLAN, around(100, 0.01), rounds=2)  # type: ignore[arg-type]
     answer = ask("nephoscope show latest")
-    answer.says(r"Too few trials for an interval.* \(n = 2\)")
+    answer.says(r"Too few trials for an interval.* \(2 trials\)")
     answer.never_says(r"no interval 2\b")
 
 

@@ -147,7 +147,7 @@ def test_too_few_rounds_say_so_instead_of_a_number(tmp_path: Path) -> None:
     found = result.part(Experiment)
     assert found is not None
     assert {one.comparison.verdict.word for one in found.comparisons} == {"inconclusive"}
-    assert "none (n = 3)" in forms(result, tmp_path)["markdown"]
+    assert "| none | 3 |" in forms(result, tmp_path)["markdown"]
 
 
 def test_an_interval_without_one_and_an_inconclusive_verdict_are_explained() -> None:

@@ -16,6 +16,8 @@ from tests.features.load.test_charts import answers, plan_of
 from tests.results.isolated import Truth, make
 from tests.results.made import NULL_PLAN, TWO_TARGETS, make_run
 from tests.serve.made import PATIENCE_S, TOKEN, RunningServer, running
+from tests.serve.test_lab_topology import PLAN as LAB_PLAN
+from tests.serve.test_lab_topology import sampler as lab_sample
 from tests.store.factory import trial_record
 from tests.store.imports.inspector_tree import make_tree, many
 from tests.tools import fixture_needs, located, needs
@@ -71,6 +73,8 @@ class Site:
 
     fleet: a run of several targets, of which one is slow; rates: one that varies the offered rate.
 
+    lab: a run in an emulated network.
+
     step: first run behind a change of the target web; old: a run of it under another name.
     """
 
@@ -83,6 +87,7 @@ class Site:
     old: str
     fleet: str
     rates: str
+    lab: str
 
 
 def sampler_of(level: float) -> Any:
@@ -169,6 +174,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     changed = make_run(store, NULL_PLAN, sampler_of(3.0))
     fleet = make_run(store, FLEET_PLAN, fleet_sample, rounds=12)
     rates = make_run(store, plan_of((100, 200, 300, 400)), answers, rounds=6)
+    lab = make_run(store, LAB_PLAN, lab_sample, rounds=1)
     for run in (isolation, quiet, changed, fleet, rates):
         fingerprint = {"identity": {"machine_id_hash": "abc"}, "cpu": {"model": "A CPU"}}
         names = [target["name"] for target in run.manifest.targets]
@@ -178,7 +184,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     targets = [{**target, "name": HOSTILE} for target in hostile.manifest.targets]
     hostile.update(targets=targets, labels={"rack": HOSTILE}, plan_name=HOSTILE)
     with running(store, f"--data={data}", log=folder / "log") as server:
-        yield Site(server, store, quiet.id, changed.id, isolation.id, step, old, fleet.id, rates.id)
+        yield Site(
+            server, store, quiet.id, changed.id, isolation.id, step, old, fleet.id, rates.id, lab.id
+        )
 
 
 def watched(browser: Any, url: str, width: int = 1280, colours: str = "light") -> Iterator[Watched]:
@@ -230,6 +238,8 @@ def addresses(site: Site) -> dict[str, str]:
         "capacity": f"#/capacity?run={site.rates}",
         "fleet": f"#/fleet?run={site.fleet}",
         "isolation": f"#/isolation?run={site.isolation}",
+        "isolation report": f"#/runs/{site.isolation}/report",
+        "lab": f"#/lab?run={site.lab}",
         "sla": "#/sla?contract=compute-engine-single&events=events.csv",
         "census": "#/census",
         "market": "#/market?work=redis&memory=4",
@@ -344,9 +354,20 @@ def test_heat_map_calendar_and_report_show_what_was_measured(view: Watched, site
     heat = view.page.locator(".heat").inner_text()
     assert "memory, 100 %" in heat
     assert "n = 10" in heat
+    with view.page.expect_download() as saved:
+        view.page.get_by_role("button", name="Save as CSV").click()
+    text = Path(saved.value.path()).read_text(encoding="utf-8")
+    assert text.startswith("victim,load,interference factor,low,high,n\n")
     view.open(addresses(site)["sla"])
     view.page.locator(".days li.bad").first.wait_for()
     assert view.page.locator(".days li").count() >= 30
+    with view.page.expect_download() as saved:
+        view.page.get_by_role("button", name="Save as CSV").click()
+    assert ",2023-06-01,6000\n" in Path(saved.value.path()).read_text(encoding="utf-8")
+    view.open(addresses(site)["isolation report"])
+    frame = view.page.frame_locator("iframe")
+    frame.locator("button.csv").first.wait_for(state="attached")
+    assert frame.locator(".plot").count() == frame.locator("button.csv").count() > 1
     view.open(addresses(site)["report"])
     frame = view.page.frame_locator("iframe")
     frame.get_by_role("heading", name="Summary", exact=True).wait_for()
@@ -367,7 +388,7 @@ def test_changes_of_a_history_lead_to_the_samples_of_their_trials(
     assert changes.count() == 2
     rise = changes.first.inner_text()
     assert "suspected" in rise
-    assert f"from run {site.step} on until run" in rise
+    assert f"from run {site.step} until run" in rise
     assert "(worse, suspected, went away)" in rise
     assert "+19.9 %" in rise.split("[")[0]
     assert "kernel: 6.1.0 → 6.1.9." in rise

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from nephoscope.core.model import (
-    Estimate,
-)
 from nephoscope.stats.target_evidence import (
     TargetTrials,
     is_above,
     is_below,
     limit_lines,
-    text_of,
 )
 from stats.judging import line
-
-
-def test_an_estimate_without_interval_says_so() -> None:
-    bare = Estimate(0.5, None, None, 0.95, 2, "ratio", "median", "at least 6 trials are needed")
-    assert text_of(bare) == "50.0 % (no interval, n = 2)"
 
 
 def test_readings_leave_out_what_is_null_or_no_number() -> None:

@@ -74,13 +74,20 @@ def _count(value: float, estimate: StatedEstimate) -> str:
 
 
 def estimate_text(estimate: StatedEstimate) -> str:
-    """The whole estimate in a sentence: '11.2 GB/s [11.0, 11.4] (n = 12)'."""
+    """The whole estimate in a sentence: '11.2 GB/s [11.0, 11.4] (n = 12)', '71 % (1 trial)'."""
     interval = interval_text(estimate)
     if not interval.startswith("["):
-        return f"{value_text(estimate)} (no interval, n = {estimate.n})"
+        return f"{value_text(estimate)} ({unbounded_text(estimate.n)})"
     return f"{value_text(estimate)} {interval} (n = {estimate.n})"
+
+
+def unbounded_text(n: int) -> str:
+    """What stands in a sentence instead of an interval: '1 trial', 'no interval, n = 3'."""
+    return "1 trial" if n == 1 else f"no interval, n = {n}"
 
 
 def estimate_cells(estimate: StatedEstimate) -> tuple[str, str, str]:
     """Value, interval and n of an estimate, for a table's row."""
-    return value_text(estimate), interval_text(estimate), str(estimate.n)
+    interval = interval_text(estimate)
+    interval = interval if interval.startswith("[") else "none"  # n stands beside it
+    return value_text(estimate), interval, str(estimate.n)

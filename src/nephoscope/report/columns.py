@@ -122,12 +122,13 @@ def interval(
     *,
     missing: str = "",
     widths: Sequence[float] = (0, 0),
+    show: Callable[[Estimate], str] = wording.interval_text,
 ) -> tuple[Column[Record], Column[Record]]:
     """Returns the columns of an estimate and of its interval; missing: interval of nothing."""
 
     def ends(record: Record) -> str:
         estimate = value(record)
-        return missing if estimate is None else wording.interval_text(estimate)
+        return missing if estimate is None else show(estimate)
 
     return (
         number(title, value, width=widths[0]),
@@ -148,7 +149,14 @@ def estimate(
         estimate = value(record)
         return None if estimate is None else estimate.n
 
-    columns = interval(title, value, missing=missing, widths=widths)
+    # n has a column of its own.
+    columns = interval(
+        title,
+        value,
+        missing=missing,
+        widths=widths[:2],
+        show=lambda e: wording.estimate_cells(e)[1],
+    )
     return (*columns, number("n", n, width=widths[2]))
 
 

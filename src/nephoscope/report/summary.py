@@ -128,7 +128,8 @@ def _headline(result: RunResult, figures: int) -> list[Block]:
     tiles = headline_tiles(result, figures)
     sure = tuple(tile for tile in tiles if tile.interval != NO_INTERVAL)
     single = [
-        f"{tile.label}{f' ({tile.setting})' if tile.setting else ''} {tile.value} (n = {tile.n})"
+        f"{tile.label}{f' ({tile.setting})' if tile.setting else ''} {tile.value} "
+        f"({wording.plural(int(tile.n), 'trial')})"
         for tile in tiles
         if tile.interval == NO_INTERVAL
     ]
@@ -136,7 +137,7 @@ def _headline(result: RunResult, figures: int) -> list[Block]:
     if single:
         blocks.append(
             Sentence(
-                "Too few trials for an interval, so that these values may be far from the usual "
+                "Too few trials for an interval, so these values may be far from the usual "
                 f"ones: {'; '.join(single)}."
             )
         )

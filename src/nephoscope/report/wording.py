@@ -45,6 +45,12 @@ GROUPS: Mapping[str, str] = {
     "storage": "Storage",
     "net": "Network",
     "sys": "System",
+    "app": "Applications",
+    "http": "Web servers",
+    "kv": "Key-value stores",
+    "db": "Databases",
+    "command": "Commands",
+    "load": "Loads",
     "sim": "Simulation",
 }
 """Title of each group of benchmarks, in the report's order; other groups follow by name."""
@@ -53,7 +59,7 @@ GROUPS: Mapping[str, str] = {
 def group_of(benchmark: str) -> str:
     """Title of the group of a benchmark: 'cpu.pi' is of 'CPU', 'iperf3' of 'Other'."""
     head, dot, _ = benchmark.partition(".")
-    return GROUPS.get(head, head.upper()) if dot else "Other"
+    return GROUPS.get(head, head) if dot else "Other"
 
 
 def group_rank(benchmark: str) -> tuple[int, str]:

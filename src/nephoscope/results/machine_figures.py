@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nephoscope.core.estimate_text import estimate_text
 from nephoscope.core.model import Estimate, Factors, LineKey, factors_key
 from nephoscope.core.naming import factors_text
 
@@ -53,6 +54,12 @@ class ThreadScaling:
         """The benchmark, with its setting where it has one."""
         setting = factors_text(self.factors)
         return f"{self.benchmark} ({setting})" if setting else self.benchmark
+
+    def sentence(self, threads: int) -> str:
+        """Returns 'cpu.pi: 2 threads reach 71 % (1 trial) of twice the single-thread rate.'."""
+        times = "twice" if threads == 2 else f"{threads} times"
+        share = estimate_text(self.efficiency[threads])
+        return f"{self.name}: {threads} threads reach {share} of {times} the single-thread rate."
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ def partial_reasons(run: StoredRun) -> tuple[str, ...]:
     )
     of = f"of {plural(len(outcomes), 'setting')}"
     if short:
-        reasons.append(f"the budget ended before {short} {of} had enough repetitions")
+        which = f"{short} {of}" if short < len(outcomes) else "any setting"
+        reasons.append(f"the budget ended before {which} had enough repetitions")
     if lost := sum(words[word] for word in _WITHOUT_TRIALS):
         reasons.append(f"{lost} {of} {'has' if lost == 1 else 'have'} no valid trial")
     return tuple(reasons)

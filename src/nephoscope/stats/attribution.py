@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from nephoscope.core import units
+from nephoscope.core.estimate_text import estimate_text
 from nephoscope.core.model import INTERNAL, Estimate
 from nephoscope.core.naming import as_number
 from nephoscope.stats.compare import MARGIN
 from nephoscope.stats.statistics import means, ranks
 from nephoscope.stats.statistics.reach import range_of_differences, without_wide_interval
 from nephoscope.stats.statistics.values import Array, percent
-from nephoscope.stats.target_evidence import text_of
 from nephoscope.stats.verdicts import margin_bounds
 
 Reading = Mapping[str, Any]
@@ -124,7 +124,7 @@ class Change:
         if self.estimate is None:
             return f"{self.counter.name}: not shown here, which is no evidence"
         verb = "rose" if self.rose else "may have risen" if self.may_explain else "did not rise"
-        return f"{self.counter.name} {verb}: change {text_of(self.estimate)}"
+        return f"{self.counter.name} {verb}: change {estimate_text(self.estimate)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nephoscope.core import units
 from nephoscope.core.model import Estimate, Finding, MetricResult, PartType, part_of
 from nephoscope.core.naming import as_number, common_factors, line_name
 from nephoscope.stats.statistics import means
@@ -126,18 +125,6 @@ class TargetEvidence:
             for line in self.metrics
             if line.benchmark == benchmark and metric in ("", line.metric)
         ]
-
-
-def text_of(estimate: Estimate) -> str:
-    """Returns an estimate as text: '93.2 % [92.8, 93.5] (n = 12)'."""
-    if estimate.low is None and estimate.high is None:
-        value = units.format_value(estimate.value, estimate.unit)
-        return f"{value} (no interval, n = {estimate.n})"
-    digits = units.interval_digits(estimate.value, estimate.low, estimate.high)
-    interval = units.format_interval(
-        estimate.value, estimate.low, estimate.high, estimate.unit, digits
-    )
-    return f"{interval} (n = {estimate.n})"
 
 
 def is_below(estimate: Estimate, bound: float) -> bool:

@@ -52,7 +52,7 @@ def test_poor_scaling_needs_its_interval_below_the_bound() -> None:
         return (MachineFigures(scaling=(curve,)),)
 
     found = judge(GOOD, parts=figures(0.6, 0.02))["scaling"]
-    assert "2 threads of cpu.pi reach 60.0 % [58.0, 62.0] (n = 12) of 2 times" in found.sentence
+    assert "cpu.pi: 2 threads reach 60.0 % [58.0, 62.0] (n = 12) of twice" in found.sentence
     assert judge(GOOD, parts=figures(0.88, 0.05)) == {}
     siblings = judge(changed(topology__threads_per_core=2.0), parts=figures(0.6, 0.02))
     assert any("share" in one for one in siblings["scaling"].evidence)

@@ -146,6 +146,20 @@ class Count(click.IntRange):
         return "N"
 
 
+class _Seed(Count):
+    """A random seed; the help leaves out its bounds, which are those of 63 bits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the seed."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"'{value}' is no whole number from 0 to {self.max}.", param, ctx)
+
+    def _describe_range(self) -> str:
+        return ""
+
+
 def sets(texts: Sequence[str], example: str = "--set threads=2") -> dict[str, str]:
     """Name to value of each `--set NAME=VALUE`; the last one of a name holds.
 
@@ -331,7 +345,7 @@ def _engine(text: str) -> str:
 _LABELS = "nephoscope.labels"
 PATH = click.Path(path_type=Path)
 FILE, CSV_FILE, DIRECTORY = map(_NamedPath, ("FILE", "FILE.csv", "DIR"))
-SEEDS = Count(0, 2**63 - 1)
+SEEDS = _Seed(0, 2**63 - 1)
 
 SOURCE_STORE = _StorePath("STORE")
 JSON = flag("--json", "Print the results as JSON instead of text.")

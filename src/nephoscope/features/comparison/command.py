@@ -116,8 +116,10 @@ def compare(args: _CompareArguments) -> int:
         )
     if not comparisons.comparisons:
         wanted = f" named {', '.join(sorted(args.metrics))}" if args.metrics else ""
-        reason = f" {comparisons.warnings[-1]}" if comparisons.warnings else ""
-        raise UsageError(f"The two sides have no common metric{wanted}.{reason}")
+        reason = comparisons.warnings[-1] if comparisons.warnings else ""
+        raise UsageError(
+            f"A and B have no common metric{wanted}, so nothing can be compared.", reason
+        )
     from nephoscope.features.comparison.page import section
 
     page = section(comparisons, rules, args.better if is_file[0] else "", every=args.every)

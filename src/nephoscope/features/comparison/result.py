@@ -21,6 +21,7 @@ from nephoscope.core.model import (
     factors_key,
     stated,
 )
+from nephoscope.core.naming import level_text, plural
 from nephoscope.features.comparison import between_runs, headlines, settings
 from nephoscope.features.comparison.compared import Compared
 from nephoscope.features.comparison.differences import Difference
@@ -337,12 +338,20 @@ def _differing(left: Mapping[LineKey, MetricResult], right: Mapping[LineKey, Met
             if (a.benchmark, a.metric) == (b.benchmark, b.metric):
                 names = dict.fromkeys((*a.factors, *b.factors))
                 texts = [
-                    f"{name} {a.factors.get(name, 'unset')} and {b.factors.get(name, 'unset')}"
+                    " and ".join(
+                        level_text(name, side.factors[name])
+                        if name in side.factors
+                        else f"no {name}"
+                        for side in (a, b)
+                    )
                     for name in names
                     if a.factors.get(name) != b.factors.get(name)
                 ]
                 if texts:
-                    return f"{a.benchmark} was measured with different settings: {texts[0]}."
+                    return (
+                        "A and B were measured with different settings "
+                        f"({a.benchmark}: {texts[0]})."
+                    )
     return ""
 
 
@@ -356,7 +365,8 @@ def _only_in_one(
     if not left.keys() & right.keys() and (differing := _differing(left, right)):
         return [differing]
     return [
-        f"{len(single)} metrics exist on one side only and are excluded, such as {single[0].label}."
+        f"{plural(len(single), 'metric')} of one side only, excluded: {single[0].label}"
+        f"{' and others' if len(single) > 1 else ''}."
     ]
 
 

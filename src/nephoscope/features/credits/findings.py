@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from nephoscope.core import units
+from nephoscope.core.estimate_text import estimate_text
 from nephoscope.core.model import Finding, Severity
 from nephoscope.features.credits.records import BurstCredits, CreditSeries
-from nephoscope.stats.target_evidence import Answers, TargetEvidence, text_of
+from nephoscope.stats.target_evidence import Answers, TargetEvidence
 
 
 def on_credit(case: TargetEvidence) -> Answers:
@@ -50,7 +51,7 @@ def evidence(series: CreditSeries) -> tuple[str, ...]:
         ("credit", recognised.credit),
         ("refill while idle", recognised.refill),
     )
-    return tuple(f"{name}: {text_of(value)}" for name, value in rows if value is not None)
+    return tuple(f"{name}: {estimate_text(value)}" for name, value in rows if value is not None)
 
 
 RULES = (on_credit,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nephoscope.core.estimate_text import unbounded_text
 from nephoscope.core.model import Estimate, Factors, RunResult
 from nephoscope.features.crosscheck.result import CrossCheck, ToolComparison
 from nephoscope.report import wording
@@ -51,5 +52,5 @@ def _difference_text(ratio: Estimate | None) -> str:
         return "–"
     change = f"{100 * (ratio.value - 1):+.2g} %"
     if ratio.low is None or ratio.high is None:
-        return f"{change} (n = {ratio.n}: no interval)"
+        return f"{change} ({unbounded_text(ratio.n)})"
     return f"{change} [{100 * (ratio.low - 1):+.2g}, {100 * (ratio.high - 1):+.2g}]"

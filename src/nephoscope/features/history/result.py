@@ -308,9 +308,9 @@ def _sentence(series: Series, change: ChangePoint) -> str:
     kinds: list[str] = [change.direction, change.status]
     if change.cost_shift:
         kinds = ["cost shift", change.status]
-    text = f"{name_of(series)}: {shift} from {place_of(series, change.run)} on"
+    text = f"{name_of(series)}: {shift} from {place_of(series, change.run)} "
+    text += f"until {place_of(series, change.went_away)}" if change.went_away else "on"
     if change.went_away:
-        text += f" until {place_of(series, change.went_away)}"
         kinds.append("went away")
     extra = f": {change.cost_shift}" if change.cost_shift else ""
     return f"{text} ({', '.join(kinds)}){extra}."

@@ -6,6 +6,7 @@ from typing import Any
 
 from nephoscope.catalog import instruments
 from nephoscope.core import units
+from nephoscope.core.estimate_text import estimate_text
 from nephoscope.core.model import Finding, Severity
 from nephoscope.stats import facts
 from nephoscope.stats.target_evidence import (
@@ -14,7 +15,6 @@ from nephoscope.stats.target_evidence import (
     Unchecked,
     is_above,
     limit_lines,
-    text_of,
 )
 
 _GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")
@@ -212,8 +212,8 @@ def clock_cost(case: TargetEvidence) -> Answers:
             yield Finding(
                 "clock_cost",
                 Severity.NOTICE,
-                f"A clock read takes {text_of(metric.estimate)}, which slows programs that read "
-                "the clock often and limits the resolution of short measurements.",
+                f"A clock read takes {estimate_text(metric.estimate)}, which slows programs that "
+                "read the clock often and limits the resolution of short measurements.",
                 (f"clock source {source}; usual: 20 to 50 ns",),
                 "Check the clock source; a sandbox that intercepts system calls has the same "
                 "effect.",

@@ -6,6 +6,7 @@ import json
 
 from nephoscope.catalog import instruments
 from nephoscope.core import units
+from nephoscope.core.estimate_text import estimate_text
 from nephoscope.core.model import BUSY_MACHINE, Finding, MetricResult, Severity
 from nephoscope.stats import facts
 from nephoscope.stats.target_evidence import (
@@ -14,7 +15,6 @@ from nephoscope.stats.target_evidence import (
     is_above,
     is_below,
     limit_lines,
-    text_of,
 )
 
 _FULL_SHARE = 0.99  # a tick, an interrupt and housekeeping take less than 1 % of a free CPU
@@ -31,8 +31,8 @@ def busy_machine(case: TargetEvidence) -> Answers:
         yield Finding(
             BUSY_MACHINE,
             Severity.WARNING,
-            f"Measured on a busy machine: other programs used {text_of(used)} during the trials, "
-            "so these results show what they left of it.",
+            f"Measured on a busy machine: other programs used {estimate_text(used)} during the "
+            "trials, so these results show what they left of it.",
             ("CPU time of other programs over the duration of the trials that show it, n trials",),
             "Stop the other programs (`nephoscope scheduler` names them) and repeat the run, or "
             "read the results as those of a machine in use.",
@@ -50,11 +50,11 @@ def cpu_share(case: TargetEvidence) -> Answers:
         return
     worst = min(poor, key=lambda metric: metric.estimate.value)
     very = is_below(worst.estimate, _POOR_SHARE)
-    evidence = [f"{_place(metric)}: {text_of(metric.estimate)}" for metric in poor]
+    evidence = [f"{_place(metric)}: {estimate_text(metric.estimate)}" for metric in poor]
     yield Finding(
         "cpu_share",
         Severity.WARNING if very else Severity.NOTICE,
-        f"A busy thread obtained {text_of(worst.estimate)} of {_place(worst)}.",
+        f"A busy thread obtained {estimate_text(worst.estimate)} of {_place(worst)}.",
         (*limit_lines(evidence), *_causes(case), *_kernel_account(case, worst)),
         "Check the causes: raise a quota; stop other programs (preemption); ask the "
         "provider about steal time. Without a cause, compare with another machine.",
@@ -98,8 +98,8 @@ def _kernel_account(case: TargetEvidence, share: MetricResult) -> list[str]:
             gap = metric.estimate.value - share.estimate.value
             if gap > _NOTABLE_RATIO:
                 return [
-                    f"the kernel accounted {text_of(metric.estimate)} to the thread; the rest was "
-                    "lost below the kernel"
+                    f"the kernel accounted {estimate_text(metric.estimate)} to the thread; the "
+                    "rest was lost below the kernel"
                 ]
     return []
 
@@ -131,7 +131,7 @@ def long_gaps(case: TargetEvidence) -> Answers:
                 "long_gaps",
                 Severity.NOTICE,
                 f"In a typical trial the longest scheduling gap on {_place(metric)} was "
-                f"{text_of(metric.estimate)}.",
+                f"{estimate_text(metric.estimate)}.",
                 ("causes not recorded",),
                 "Expect pauses of this length in the latency of your programs.",
             )
@@ -144,7 +144,7 @@ def steal(case: TargetEvidence) -> Answers:
     notable = during is not None and during.low is not None and during.low > _NOTABLE_RATIO
     if not notable and not (boot is not None and boot > _NOTABLE_RATIO):
         return
-    observed = "unknown" if during is None else text_of(during)
+    observed = "unknown" if during is None else estimate_text(during)
     if notable:
         sentence = f"The hypervisor reported {observed} steal time over all trials of the run."
     else:

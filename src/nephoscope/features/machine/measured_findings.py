@@ -8,17 +8,17 @@ from statistics import fmean, median, stdev
 
 from nephoscope.catalog import SIMULATED, instruments
 from nephoscope.core import units
+from nephoscope.core.estimate_text import estimate_text
 from nephoscope.core.model import Consistency, Estimate, Finding, Severity, factors_key
 from nephoscope.core.naming import factors_text, full_name, plural
 from nephoscope.results import names
-from nephoscope.results.machine_figures import MachineFigures
+from nephoscope.results.machine_figures import MachineFigures, ThreadScaling
 from nephoscope.stats import facts
 from nephoscope.stats.target_evidence import (
     Answers,
     TargetEvidence,
     is_below,
     limit_lines,
-    text_of,
 )
 
 _POOR_EFFICIENCY = 0.9
@@ -71,7 +71,8 @@ def disk_tail(case: TargetEvidence) -> Answers:
     if tails:
         tails.sort(key=lambda tail: -tail[0])
         evidence = [
-            f"{case.name_of(slow)}: {text_of(slow.estimate)}; p50: {text_of(middle.estimate)}"
+            f"{case.name_of(slow)}: {estimate_text(slow.estimate)}; "
+            f"p50: {estimate_text(middle.estimate)}"
             for _, slow, middle in tails
         ]
         yield Finding(
@@ -102,28 +103,27 @@ def io_uring(case: TargetEvidence) -> Answers:
 
 def scaling(case: TargetEvidence) -> Answers:
     """N threads do less than 0.9 N times the work of one."""
-    poor: list[tuple[str, int, Estimate]] = []
+    poor: list[tuple[ThreadScaling, int, Estimate]] = []
     for curve in _figures(case).scaling:
         if curve.target == case.target:
             poor += [
-                (curve.name, threads, efficiency)
+                (curve, threads, efficiency)
                 for threads, efficiency in curve.efficiency.items()
                 if is_below(efficiency, _POOR_EFFICIENCY)
             ]
     if not poor:
         return
-    name, threads, efficiency = min(poor, key=lambda item: item[2].value)
+    worst, threads, _ = min(poor, key=lambda item: item[2].value)
     smt = facts.number(case.fingerprint, "topology.threads_per_core")
     evidence = [
-        f"{name} on {n} threads: {text_of(share)}"
-        for name, n, share in sorted(poor, key=lambda item: item[:2])
+        f"{curve.name} on {n} threads: {estimate_text(share)}"
+        for curve, n, share in sorted(poor, key=lambda item: (item[0].name, item[1]))
     ]
     why = ["hardware threads of one core share its units"] if smt is not None and smt > 1 else []
     yield Finding(
         "scaling",
         Severity.NOTICE,
-        f"{threads} threads of {name} reach {text_of(efficiency)} of {threads} times the rate of "
-        "one thread.",
+        worst.sentence(threads),
         (*limit_lines(evidence), *why),
         "Plan capacity with the measured rate, not with the number of CPUs.",
     )
@@ -302,7 +302,7 @@ def many_invalid(case: TargetEvidence) -> Answers:
         yield Finding(
             "many_invalid",
             Severity.WARNING if lost / trials.total > 0.2 else Severity.NOTICE,
-            f"{lost} of {trials.total} trials {'was' if lost == 1 else 'were'} excluded.",
+            f"{lost} of {plural(trials.total, 'trial')} {'was' if lost == 1 else 'were'} excluded.",
             (f"invalid {trials.invalid}, failed {trials.failed}",),
             "See the reasons under Excluded trials; the same disturbances will affect your "
             "programs.",

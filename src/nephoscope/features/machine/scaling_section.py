@@ -47,11 +47,10 @@ def answer(result: RunResult) -> list[str]:
     several = len(selection.target_names(result)) > 1
     return [
         wording.clean(
-            f"{f'{scaling.target}: ' if several else ''}{scaling.name}: {threads} threads reach "
-            f"{wording.estimate_text(estimate)} of {threads} times the rate of one thread."
+            f"{f'{scaling.target}: ' if several else ''}{scaling.sentence(max(scaling.efficiency))}"
         )
         for scaling in scaling
-        for threads, estimate in sorted(scaling.efficiency.items())[-1:]
+        if scaling.efficiency
     ]
 
 

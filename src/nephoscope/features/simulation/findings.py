@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nephoscope.core import units
+from nephoscope.core.estimate_text import estimate_text
 from nephoscope.core.model import Estimate, Finding, Severity
 from nephoscope.core.naming import factors_text
 from nephoscope.features.simulation import tables
@@ -21,7 +22,6 @@ from nephoscope.stats.target_evidence import (
     is_above,
     is_below,
     limit_lines,
-    text_of,
 )
 
 ENOUGH = 0.95
@@ -70,7 +70,7 @@ def beyond_objective(case: TargetEvidence) -> Answers:
         "beyond_objective",
         Severity.WARNING if worst.value < 0.5 else Severity.NOTICE,
         f"{len(late)} of {total} regions get fewer than {ENOUGH:.0%} of their responses "
-        f"within {time}; the worst is {where} with {text_of(worst)}.",
+        f"within {time}; the worst is {where} with {estimate_text(worst)}.",
         _each(late),
         "Run `nephoscope simulate geo --place` to find better sites.",
     )
@@ -84,8 +84,8 @@ def too_busy(case: TargetEvidence) -> Answers:
         yield Finding(
             "site_too_busy",
             Severity.WARNING,
-            f"The utilisation of site {where} is {text_of(worst)}; waiting times grow without "
-            "bound near 100 %.",
+            f"The utilisation of site {where} is {estimate_text(worst)}; waiting times grow "
+            "without bound near 100 %.",
             _each(regions),
             "Add instances, enable autoscaling, or move users to another site.",
         )
@@ -101,7 +101,7 @@ def unserved(case: TargetEvidence) -> Answers:
         yield Finding(
             "unserved",
             Severity.WARNING,
-            f"Some requests get no response; most are lost in {where}: {text_of(worst)}.",
+            f"Some requests get no response; most are lost in {where}: {estimate_text(worst)}.",
             _each(busy),
             "Check the failures of sites and links in the scenario, and the failover.",
         )
@@ -121,7 +121,7 @@ def _beyond(
 
 
 def _each(named_figures: Iterable[tuple[Estimate, str]]) -> tuple[str, ...]:
-    return limit_lines([f"{name}: {text_of(figure)}" for figure, name in named_figures])
+    return limit_lines([f"{name}: {estimate_text(figure)}" for figure, name in named_figures])
 
 
 def better_than_each(case: TargetEvidence) -> Answers:
@@ -153,8 +153,8 @@ def better_than_each(case: TargetEvidence) -> Answers:
             best = min(single_sites, key=lambda estimate: estimate.value)
             if is_below(mean, (1 - _SHIFT) * (best.low or best.value)):
                 evidence.append(
-                    f"{region.name}: {text_of(mean)} with {len(sites)} sites, {text_of(best)} with "
-                    "the better single site"
+                    f"{region.name}: {estimate_text(mean)} with {len(sites)} sites, "
+                    f"{estimate_text(best)} with the better single site"
                 )
     if evidence:
         yield Finding(
@@ -243,7 +243,7 @@ def no_saving(case: TargetEvidence) -> Answers:
                 "no_saving",
                 Severity.NOTICE,
                 f"Instance selection costs more than it saves{_name(saving_study)}: "
-                f"{text_of(saving)}.",
+                f"{estimate_text(saving)}.",
                 tuple(
                     f"break-even after {figure.value:.3g} hours"
                     for name, figure in saving_study.figures.items()

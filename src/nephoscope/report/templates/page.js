@@ -48,8 +48,15 @@
     for (let i = 0; i < count; i += 1) found.set(trace.x[i], [trace.y[i], trace.y[2 * count - 1 - i]]);
     return found;
   };
+  const lines = (rows) => rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
   const csvOf = ({ data, layout: { xaxis, yaxis } }) => {
     const head = (axis, name) => [plain(axis.title?.text) || name, axis.unit].filter(Boolean).join(" in ");
+    // Squares of a map have names on both axes; their figures are in their words.
+    if ([xaxis, yaxis].every((axis) => axis.unit === undefined && axis.tickvals)) {
+      const squares = data.flatMap((trace) => trace.x.map((x, i) => [
+        named(yaxis, trace.y[i]), named(xaxis, x), plain(trace.customdata[i])]));
+      return lines([["row", "column", "result"], ...squares]);
+    }
     const rows = [["series", head(xaxis, "x"), head(yaxis, "y"), "low", "high"]];
     data.forEach((trace, place) => {
       if (trace.hoverinfo === "skip") return;
@@ -62,11 +69,11 @@
         rows.push([plain(trace.name), named(xaxis, x), named(yaxis, y), low, high]);
       });
     });
-    return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+    return lines(rows);
   };
   plots.forEach((plot) => {
     const figure = figures[plot.dataset.figure];
-    if (!figure.data.every((trace) => ["scatter", "bar"].includes(trace.type))) return;
+    if (!figure.data.every((trace) => ["scatter", "bar", "violin"].includes(trace.type))) return;
     const button = document.createElement("button");
     [button.type, button.className, button.textContent] = ["button", "csv", "Save as CSV"];
     button.setAttribute("aria-label", `Save as CSV: ${plot.dataset.figure}`);

@@ -10,6 +10,7 @@ from nephoscope.cli.commands.command_lines.executions import Executions
 from nephoscope.cli.commands.command_lines.plan import LABEL, CommandLine
 from nephoscope.cli.kit import output
 from nephoscope.core import units
+from nephoscope.core.estimate_text import unbounded_text
 from nephoscope.core.model import Estimate, MetricResult, RunResult
 from nephoscope.core.naming import failure_text
 from nephoscope.features.duet.result import Duets
@@ -124,7 +125,7 @@ def _time(line: MetricResult, start: MetricResult | None) -> str:
         return _measured(line)
     bound = _bound(line, start)
     if bound is None:
-        return f"not above the start of the shell (no interval: {line.estimate.n} trials)"
+        return f"not above the start of the shell ({unbounded_text(line.estimate.n)})"
     return f"less than {units.format_value(bound, 'ns')}"
 
 
@@ -132,7 +133,7 @@ def _measured(line: MetricResult) -> str:
     estimate = line.estimate
     if estimate.low is None and estimate.high is None:
         value = units.format_value(estimate.value, estimate.unit)
-        return f"{value} (no interval: {estimate.n} trials)"
+        return f"{value} ({unbounded_text(estimate.n)})"
     return units.format_interval(estimate.value, estimate.low, estimate.high, estimate.unit)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+from nephoscope.core.estimate_text import unbounded_text
 from nephoscope.core.model import Estimate
 from nephoscope.features.scheduler.inference.onset import Onsets
 from nephoscope.features.scheduler.inference.replenishments import (
@@ -134,11 +135,11 @@ def ms(ns: float) -> str:
 
 
 def _interval(estimate: Estimate, show: Callable[[float], str]) -> str:
-    """'75.1 % (74.9 % to 75.3 %, n = 62)'."""
-    between = "no interval"
+    """'75.1 % (74.9 % to 75.3 %, n = 62)', '99 % (1 trial)'."""
+    known = unbounded_text(estimate.n)
     if estimate.low is not None and estimate.high is not None:
-        between = f"{show(estimate.low)} to {show(estimate.high)}"
-    return f"{show(estimate.value)} ({between}, n = {estimate.n})"
+        known = f"{show(estimate.low)} to {show(estimate.high)}, n = {estimate.n}"
+    return f"{show(estimate.value)} ({known})"
 
 
 def sentence(word: Word, fit: Fit, target: str) -> str:
