@@ -5,11 +5,11 @@ usage: whole_store.py --store DIR [--runs N] [--baseline DIR] [--python FILE] [-
 
 The store has 100 trials a run of 100 samples each: by default 10,000 runs, 10^6 trials and 10^8
 samples. It is made where it is missing, by the earlier version if there is one, so that both read
-it; of 250 runs that differ, the others are copies with hard links to the trials. Each command runs once without what an earlier one derived (summaries, list of runs), which the
-version then writes, and then N times more; the two versions one after the other, since both write
-these files. Prints time, CPU time with children, and memory of the largest process. A command
-that takes longer than the limit is ended and has only a lower bound. Pages of the dashboard are
-requests to `serve`.
+it; of 250 runs that differ, the others are copies with hard links to the trials. Each command runs
+once without what an earlier one derived (summaries, list of runs), which the version then writes,
+and then N times more; the two versions one after the other, since both write these files. Prints
+time, CPU time with children, and memory of the largest process. A command that takes longer than
+the limit is ended and has only a lower bound. Pages of the dashboard are requests to `serve`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -45,7 +46,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "census": ("census", "--json"),
     "show": ("show", "{last}", "--json"),
     "compare": ("compare", "{first}", "{last}", "--json"),
-    "rank of two runs": ("rank", "{first}", "{last}", "--json"),
+    "rank of two runs": ("rank", "a={first}", "b={last}", "--json"),
     "export": ("export", "{last}", "-o", "{scratch}/samples.csv"),
     "verify": ("verify",),
 }
@@ -183,11 +184,9 @@ def execute(version: Version, words: tuple[str, ...], store: Path, limit_s: floa
 def measure_pages(
     version: Version, store: Path, names: Mapping[str, str], rounds: int
 ) -> dict[str, list[Cost]]:
-    """Asks a server for each page, first and again; its memory is the peak of the server so far."""
+    """Asks a server for each page, first and again; memory is the peak of a process so far."""
     command = [version.python, "-m", "nephoscope", "serve", "--port=0", f"--store={store}"]
-    server = subprocess.Popen(
-        command, env=version.environment(), stdout=subprocess.PIPE, text=True
-    )
+    server = subprocess.Popen(command, env=version.environment(), stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     costs: dict[str, list[Cost]] = {}
 
@@ -196,9 +195,7 @@ def measure_pages(
         with urllib.request.urlopen(url + page.format(**names), timeout=900) as response:
             response.read()
         wall_s = time.perf_counter() - started
-        status = Path(f"/proc/{server.pid}/status").read_text()
-        peak = next(int(x.split()[1]) for x in status.splitlines() if x.startswith("VmHWM"))
-        cost = Cost(wall_s, _cpu_s(server.pid) - before_s, peak / 1024)
+        cost = Cost(wall_s, _cpu_s(server.pid) - before_s, _peak_mib(server.pid))
         costs.setdefault(f"page {page}", []).append(cost)
 
     try:
@@ -211,20 +208,40 @@ def measure_pages(
                 break
             time.sleep(0.1)
         wall_s = time.perf_counter() - started
-        costs["serve, until every run is listed"] = [Cost(wall_s, _cpu_s(server.pid), 0.0)]
+        cost = Cost(wall_s, _cpu_s(server.pid), _peak_mib(server.pid))
+        costs["serve, until every run is listed"] = [cost]
         for page in PAGES:
-            for _ in range(1 + rounds):
-                ask(page)
+            try:
+                for _ in range(1 + rounds):
+                    ask(page)
+            except urllib.error.HTTPError as error:
+                if error.code != 404:  # a page that the earlier version does not have
+                    raise
     finally:
         server.terminate()
         server.wait(60)
     return costs
 
 
+def _processes(pid: int) -> Iterator[Path]:
+    """Yields the folders of a process and of all below it."""
+    folder = Path(f"/proc/{pid}")
+    yield folder
+    for task in folder.glob("task/*/children"):
+        for child in task.read_text().split():
+            yield from _processes(int(child))
+
+
 def _cpu_s(pid: int) -> float:
-    """CPU time of a process and of its children that ended, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    """CPU time of a process, of those below it and of their children that ended, in seconds."""
+    fields = [(own / "stat").read_text().rpartition(")")[2].split() for own in _processes(pid)]
+    return sum(int(time) for own in fields for time in own[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_mib(pid: int) -> float:
+    """Peak memory of the largest process below a process, or of itself."""
+    lines = [x for own in _processes(pid) for x in (own / "status").read_text().splitlines()]
+    return max(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def measure(
