@@ -319,7 +319,7 @@ def main() -> None:
         runs = sum(1 for _ in options.store.glob("runs/2*"))
         sizes = {"runs": runs, "trials": runs * TRIALS, "samples": runs * 10_000}
         record = {"machine": facts, "versions": revisions, **sizes, "results": results}
-        _paired.write_result("whole-store", record)
+        _paired.write_result(f"whole-store-{runs}", record)
 
 
 if __name__ == "__main__":
