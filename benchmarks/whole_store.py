@@ -15,8 +15,10 @@ the limit is ended and has only a lower bound. Pages of the dashboard are reques
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -50,6 +52,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "export": ("export", "{last}", "-o", "{scratch}/samples.csv"),
     "verify": ("verify",),
 }
+PR_SET_CHILD_SUBREAPER = 36
 PAGES = (
     "overview",
     "trends",
@@ -174,11 +177,22 @@ def execute(version: Version, words: tuple[str, ...], store: Path, limit_s: floa
         _, status, usage = os.wait4(process.pid, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         wall_s = time.perf_counter() - started
+        usages = [usage, *_orphans()]
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode > 0:
         raise SystemExit(f"{' '.join(words)}: {errors.strip()[-500:]}")
-    cpu_s = usage.ru_utime + usage.ru_stime
-    return Cost(wall_s, cpu_s, usage.ru_maxrss / 1024, process.returncode < 0)
+    cpu_s = sum(own.ru_utime + own.ru_stime for own in usages)
+    peak_mib = max(own.ru_maxrss for own in usages) / 1024
+    return Cost(wall_s, cpu_s, peak_mib, process.returncode < 0)
+
+
+def _orphans() -> Iterator[resource.struct_rusage]:
+    """Yields what the processes used that a command left, such as workers of a fork server."""
+    while True:
+        try:
+            yield os.wait4(-1, 0)[2]
+        except ChildProcessError:
+            return
 
 
 def measure_pages(
@@ -308,6 +322,7 @@ def main() -> None:
         words = ["--make", "--store", str(aside), "--runs", str(options.runs)]
         subprocess.run([first.python, __file__, *words], env=first.environment(), check=True)
         aside.rename(options.store)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # for `_orphans`
     facts, results, revisions = _paired.machine(), {}, {}
     for name, version in versions.items():
         tree = str(version.tree)
