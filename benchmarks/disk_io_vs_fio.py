@@ -109,6 +109,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="counted time of a trial")
     parser.add_argument("--file-mib", type=int, default=64, help="size of the file in MiB")
     parser.add_argument("--pinned", type=int, default=2, help="also pin both to the first N CPUs")
+    parser.add_argument("--depths", type=int, nargs="+", default=[1, 32], help="queue depths")
     parser.add_argument("--directory", default="/var/tmp", help="a directory on the disk")
     args = parse(parser)
     needed("fio", "fio")
@@ -118,7 +119,7 @@ def main() -> int:
     placements: list[tuple[str, set[int]]] = [("", everywhere)]
     placements += [(f" cpu {cpu}", {cpu}) for cpu in sorted(everywhere)[: args.pinned]]
     with tempfile.TemporaryDirectory(dir=args.directory, prefix="nephoscope-") as directory:
-        for operation, depth in itertools.product(("randread", "randwrite"), (1, 32)):
+        for operation, depth in itertools.product(("randread", "randwrite"), args.depths):
             for label, cpus in placements:
                 os.sched_setaffinity(0, cpus)  # inherited by both programs
                 asked = (directory, operation, depth, args)

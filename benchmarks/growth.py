@@ -1,6 +1,6 @@
 """Doubles the work of every command that has a size, and tells how its cost grows.
 
-usage: growth.py [--case NAME]... [--scale X] [--rounds N] [--stores DIR] [--write]
+usage: growth.py [--case NAME]... [--scale X] [--rounds N] [--stores DIR] [--write] [--name NAME]
 
 Each case runs a command on inputs of a size n, 2n and 4n, the three in random order within each
 round. What a command costs at every size is left out by differences: the exponent of a round is the
@@ -381,6 +381,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--stores", type=Path, help="folder that keeps the inputs")
     parser.add_argument("--write", action="store_true", help="store under benchmarks/results")
+    parser.add_argument("--name", default="growth", help="of that file; the page has the default")
     parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
@@ -401,7 +402,7 @@ def main() -> int:
             if options.write:
                 # After each case: the first ones are not lost with the last.
                 record = {"machine": facts, "rounds": options.rounds, "cases": rows}
-                _paired.write_result("growth", {**record, "version": revision})
+                _paired.write_result(options.name, {**record, "version": revision})
     for name in dict.fromkeys(too_fast):
         print(f"{name} grows faster than n log n.")
     return 1 if too_fast else 0

@@ -1,7 +1,8 @@
 """http.load beside wrk and h2load: rate and CPU time per request of one server on loopback.
 
 The server has one CPU, the generator another one. Parts: HTTP/1.1 on 100 connections that are kept
-alive (wrk), of nginx and of http.serve; HTTP/2, ten streams on each of ten connections (h2load); a
+alive (wrk), of nginx and of http.serve; as a user runs both, on ten connections, with nobody on a
+CPU of its own (default); HTTP/2, ten streams on each of ten connections (h2load); a
 full TLS handshake for each request (wrk); bodies of 1 MB over TLS (wrk). Both tools send the same
 headers. Bounds: at least the other tool's rate (against http.serve, where the generator is the
 limit, 1.2 times), at most its CPU time per request.
@@ -60,11 +61,13 @@ class Part:
     options: tuple[str, ...]
     server: str = "nginx"
     rate_bound: float = 1.0
+    is_pinned: bool = True
 
 
 ANY_CERTIFICATE = {"tls_verify": False, "tls_version": "1.3"}
 PARTS = {
     "http1": Part("wrk", "http", 166, 100, {}, ()),
+    "default": Part("wrk", "http", 166, 10, {}, (), is_pinned=False),
     "serve": Part("wrk", "http", 166, 100, {}, (), server="http.serve", rate_bound=1.2),
     "http2": Part("h2load", "http", 166, 10, {"version": "2", "streams": 10}, ("-m10",)),
     "handshakes": Part(
@@ -80,7 +83,7 @@ PARTS = {
 PACKAGES = {"wrk": "wrk", "h2load": "nghttp2-client"}
 
 CONFIGURATION = """
-daemon off; worker_processes 1; worker_cpu_affinity {mask}; pid {folder}/pid;
+daemon off; worker_processes 1; {affinity} pid {folder}/pid;
 error_log {folder}/error.log; {user}
 events {{ worker_connections 4096; }}
 http {{
@@ -102,7 +105,7 @@ def nginx(cpu: int, part: Part) -> Iterator[str]:
         (folder / "index.html").write_bytes(b"x" * part.body_bytes)
         text = CONFIGURATION.format(
             folder=name,
-            mask=bin(1 << cpu)[2:],
+            affinity=f"worker_cpu_affinity {1 << cpu:b};" if part.is_pinned else "",
             port=port,
             user="user root;" if os.geteuid() == 0 else "",
             certificates=CERTIFICATES,
@@ -160,7 +163,7 @@ def ours(url: str, part: Part, args: argparse.Namespace) -> Result:
     params = {
         "url": url,
         "connections": part.connections,
-        "cpus": [args.cpu],
+        "cpus": [args.cpu] if part.is_pinned else [],
         "duration_ns": args.seconds * 1_000_000_000,
         "warmup_ns": 0,
         "expected_body_bytes": part.body_bytes,
@@ -178,7 +181,8 @@ def ours(url: str, part: Part, args: argparse.Namespace) -> Result:
 def theirs(url: str, part: Part, args: argparse.Namespace) -> Result:
     """One run of the other tool with one thread, on the same CPU."""
     duration = f"-D{args.seconds}" if part.tool == "h2load" else f"-d{args.seconds}s"
-    command = ["taskset", "-c", str(args.cpu), part.tool, "-t1", f"-c{part.connections}"]
+    pinned = ["taskset", "-c", str(args.cpu)] if part.is_pinned else []
+    command = [*pinned, part.tool, "-t1", f"-c{part.connections}"]
     if part.tool == "wrk":
         command += ["-H", f"User-Agent: {user_agent()}"]
     command += [duration, *part.options, url]

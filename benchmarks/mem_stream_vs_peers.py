@@ -160,7 +160,7 @@ def rows_for(threads: int, array_bytes: int, args: argparse.Namespace) -> list[R
     seed = args.seed + threads
     rows: list[Row] = []
     if "likwid" in args.peers:
-        kernels = likwid_kernels()
+        kernels = [name for name in likwid_kernels() if name in args.kernels]
         quick: dict[str, Callable[[], float]] = {"ours": triad, "small": lambda: triad("small")}
         for kernel in kernels:
             quick[kernel] = lambda kernel=kernel: likwid(  # type: ignore[misc]
@@ -191,6 +191,13 @@ def main() -> int:
     parser.add_argument("--passes", type=int, default=8, help="passes of each trial")
     peers = ("likwid", "stress-ng")
     parser.add_argument("--peers", nargs="+", choices=peers, default=peers, help="whom to meet")
+    parser.add_argument(
+        "--kernels",
+        nargs="+",
+        choices=LIKWID_KERNELS,
+        default=list(LIKWID_KERNELS),
+        help="of likwid-bench, where this CPU can run them",
+    )
     args = parse(parser)
     needed("likwid-bench", "likwid")
     needed("stress-ng", "stress-ng")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,14 +21,64 @@ quarter more than once the size, or that the cost did not rise with each doublin
 more unit tells what a larger store needs, on the machine below.
 
 """
+STORES = """Every command that reads many runs, on one store (`benchmarks/whole_store.py`).
+A run has 100 trials of 100 samples each, 95 of them latencies. *first* is without summaries and
+list of runs, which the command then writes; *then* the median of further executions. A page of the
+dashboard is a request to `serve`; its memory is the peak of a process of the server so far."""
 _UNITS = {"cpu_s": (1e6, "µs"), "peak_mib": (1024, "KiB")}
 
 
 def page(root: Path) -> str:
     """Returns the page as the newest measurement says."""
     results = root / "benchmarks" / "results"
-    newest = json.loads(max(results.glob("*-growth.json")).read_text(encoding="utf-8"))
-    return HEAD + "\n".join(table_of(newest)) + "\n"
+    newest = _newest(results, "growth")
+    lines = [*table_of(newest)]
+    for name in sorted(
+        {path.stem[len("2026-01-01-") :] for path in results.glob("*-growth-*.json")}
+    ):
+        lines += ["", *table_of(_newest(results, name))]
+    return HEAD + "\n".join([*lines, *store_table(results)]) + "\n"
+
+
+def _newest(results: Path, name: str) -> Any:
+    return json.loads(max(results.glob(f"????-??-??-{name}.json")).read_text(encoding="utf-8"))
+
+
+def store_table(results: Path) -> Iterator[str]:
+    """Yields the lines on stores as a whole (`benchmarks/whole_store.py`)."""
+    names = {path.stem[len("2026-01-01-") :] for path in results.glob("*-whole-store-*.json")}
+    stores = sorted((_newest(results, name) for name in names), key=lambda store: store["runs"])
+    if not stores:
+        return
+    yield from ("", "## Stores as a whole", "", *STORES.splitlines(), "")
+    for store in stores:
+        machine = store["machine"]
+        yield (
+            f"{store['runs']:,} runs, {store['trials']:,} trials, {store['samples']:,} samples: "
+            f"{store['date']}, {machine['cpus']} CPUs ({machine['cpu']})."
+        )
+        yield ""
+        versions = store["results"]
+        heads = [f"{name} version: {part}" for name in versions for part in ("first", "then")]
+        yield f"| command or page | {' | '.join(heads)} |"
+        yield "|---" * (1 + len(heads)) + "|"
+        for command in versions["this"]:
+            cells = [cell for own in versions.values() for cell in _of_store(own.get(command))]
+            yield f"| {command} | {' | '.join(cells)} |"
+        yield ""
+
+
+def _of_store(costs: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
+    """Yields the cost of the first execution, and the medians of the others."""
+    for own in (costs[:1], costs[1:]) if costs else ((), ()):
+        middle = {name: median(cost[name] for cost in own) for name in own[0]} if own else {}
+        sign = "> " if middle.get("is_cut") else ""
+        yield (
+            f"{sign}{middle['wall_s']:.3g} s, {middle['cpu_s']:.3g} s of CPU, "
+            f"{middle['peak_mib']:.0f} MiB"
+            if middle
+            else "–"
+        )
 
 
 def table_of(measured: Mapping[str, Any]) -> Iterator[str]:

@@ -1,20 +1,13 @@
-"""SciPy's linear filter without the rest of scipy.signal, whose import takes half a second.
-
-The filter is one extension module of that package; where it cannot be loaded alone, the package is
-imported as usual.
-"""
+"""SciPy's linear filter without the rest of scipy.signal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
-from importlib.util import find_spec, module_from_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nephoscope.stats.scipy_extensions import compiled
 from nephoscope.stats.statistics.values import Array
 
 
@@ -43,19 +36,5 @@ def linear_filter(
     return np.asarray(filtered(*coefficients, columns, 0, state)[0])
 
 
-@cache
 def _compiled() -> Any:
-    """Returns the filter of the extension module; None where there is none of that name."""
-    package = find_spec("scipy")
-    if package is None or package.origin is None:
-        return None
-    folder = Path(package.origin).parent / "signal"
-    spec = FileFinder(str(folder), (ExtensionFileLoader, EXTENSION_SUFFIXES)).find_spec("_sigtools")
-    if spec is None or spec.loader is None:
-        return None
-    try:
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except ImportError:
-        return None
-    return getattr(module, "_linear_filter", None)
+    return compiled("signal", "_sigtools", "_linear_filter")

@@ -87,3 +87,20 @@ class _Counting(LocalEngine):
     def answers(self, asked: Question) -> pa.Table:
         self.is_worth = lambda *_: False  # type: ignore[method-assign]
         return super().answers(asked)
+
+
+def test_summaries_of_a_block_stay_where_a_later_one_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(LocalEngine):
+        def answers(self, asked: Question) -> pa.Table:
+            if asked.scan.parts[0].path == str(last.path):
+                raise KeyboardInterrupt
+            return super().answers(asked)
+
+    monkeypatch.setattr(question, "_BLOCK_RUNS", 2)
+    *others, last = [filled(tmp_path, 6) for _ in range(3)]
+    with pytest.raises(KeyboardInterrupt):
+        list(question.summaries([*others, last], Interrupted(1)))
+    written = [(run.path / summary.FILE).exists() for run in (*others, last)]
+    assert written == [True, True, False]

@@ -63,6 +63,21 @@ def test_a_pool_gives_the_bits_of_this_process_whatever_the_order_of_rows() -> N
     assert os.getpid() not in pool["process"].to_pylist()
 
 
+def test_a_task_has_its_own_part_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def mapped(_: LocalEngine, function: partial[object], items: object) -> Iterator[object]:
+        sizes.append(len(function.args[0]))
+        return iter(())
+
+    monkeypatch.setattr(LocalEngine, "_mapped", mapped)
+    for parts in (2, 2000):
+        paths = [f"run-{number}" for number in range(parts)]
+        scan = Scan(paths, rows_of, ROWS, ("series",), ("place",), POOL_FROM_BYTES)
+        LocalEngine(2).answers(Question(scan, added, SUMS))
+    assert sizes[:2] == sizes[2:]
+
+
 def test_small_files_are_read_by_this_process() -> None:
     engine = LocalEngine()
     engine._processes = 2

@@ -37,6 +37,8 @@ _SHARE_BYTES = 128 << 20
 """Size of a run from which on its trials are read in several parts."""
 _BLOCK_BYTES = 2 << 30
 """Size of the runs of one question: their summaries are held in memory."""
+_BLOCK_RUNS = 500
+"""Runs of one question: the summaries of a block stay where a later one is interrupted."""
 _TEXT, _INTEGER, _BYTES = pa.string(), pa.int64(), pa.binary()
 
 SERIES = ("run", "benchmark", "line", "target", "factors")
@@ -203,7 +205,7 @@ def _blocks(runs: Iterable[StoredRun]) -> Iterator[list[StoredRun]]:
     held = 0
     for run in runs:
         size = size_of(run)
-        if block and held + size > _BLOCK_BYTES:
+        if len(block) == _BLOCK_RUNS or (block and held + size > _BLOCK_BYTES):
             yield block
             block, held = [], 0
         block.append(run)

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from nephoscope.stats.root import root
+
 CLASSES = {"cpu": "CPU", "mem": "memory", "disk": "disk", "net": "network"}
 """First part of a benchmark's id -> name of its class."""
 TAIL = re.compile(r"_p99\d*(_|$)")
@@ -103,7 +105,6 @@ def variance_of(medians: Sequence[float]) -> tuple[float, int]:
 
 def fit(variances: Sequence[float], dfs: Sequence[int]) -> tuple[float, float]:
     """Returns the square root of the scale and the degrees of freedom of the distribution."""
-    from scipy.optimize import brentq
     from scipy.special import digamma, polygamma
 
     half = np.asarray(dfs) / 2
@@ -114,6 +115,6 @@ def fit(variances: Sequence[float], dfs: Sequence[int]) -> tuple[float, float]:
     if excess <= polygamma(1, high):
         df = MAX_DF
     elif excess < polygamma(1, low):
-        df = 2 * float(brentq(lambda x: polygamma(1, x) - excess, low, high))
+        df = 2 * root(lambda x: float(polygamma(1, x)) - excess, low, high)
     log_scale = float(np.mean(logs)) + float(digamma(df / 2)) - math.log(df / 2)
     return math.exp(log_scale / 2), df

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from nephoscope.features.compaction.reading import StoredSummaries
 from nephoscope.features.history import forecast as predicting
-from nephoscope.features.history.confirm import Judge
 from nephoscope.features.history.records import History
 from nephoscope.features.history.result import HistorySettings, analyse, conclude
 from nephoscope.features.history.series import Series
@@ -30,6 +29,9 @@ def of_series(
     """
     judge = None
     if runs.repetitions():
+        # It can start repetitions, too: plans and benchmarks take a fifth of a command's start.
+        from nephoscope.features.history.confirm import Judge
+
         judge = Judge(store, runs, settings.margin, settings.confidence)
     histories = [analyse(entry, settings, judge) for entry in every_series]
     results = conclude(histories, settings.margin)

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,9 @@ class LocalEngine:
             rows = (table for part in scan.parts for table in question.rows(part))
             return question.joined(question.answers_of(rows))
         with leases.ScratchFolder() as folder:
-            packed = pickle.dumps(question)
-            for _ in self._mapped(partial(_spread, packed, str(folder)), range(len(scan.parts))):
+            # Every task has the question: with all parts in it, cost would grow with their square.
+            packed = pickle.dumps(replace(question, scan=replace(scan, parts=())))
+            for _ in self._mapped(partial(_spread, packed, str(folder)), enumerate(scan.parts)):
                 pass
             buckets = sorted({path.name.partition(".")[0] for path in folder.iterdir()})
             return question.joined(self._mapped(partial(_answered, packed, str(folder)), buckets))
@@ -110,12 +112,14 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _spread(packed: bytes, folder: str, number: int) -> None:
-    """Reads a part, and writes its rows into files by series."""
+def _spread(packed: bytes, folder: str, numbered: tuple[int, Any]) -> None:
+    """Reads a part, and writes its rows into files by series. numbered: the part behind its
+    number."""
+    number, part = numbered
     question: Question = pickle.loads(packed)
     writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
     try:
-        for table in question.rows(question.scan.parts[number]):
+        for table in question.rows(part):
             for key, rows in split(table, question.scan.series):
                 bucket = zlib.crc32(repr([*key]).encode()) % BUCKETS
                 if bucket not in writers:
