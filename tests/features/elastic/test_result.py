@@ -279,6 +279,37 @@ def test_a_worse_rule_is_compared_round_by_round() -> None:
     assert [sentence.split(",")[0] for sentence in own] == ["With rate-40"] * 2
 
 
+@pytest.mark.parametrize(
+    ("rounds", "word", "sentence"),
+    [
+        (8, "worse", "late follows the load worse than rate-40: 5.75 % ["),
+        (4, "inconclusive", "Measure at least 6 rounds of both."),
+    ],
+)
+def test_a_rule_that_violates_nothing_is_compared_by_the_difference(
+    rounds: int, word: str, sentence: str
+) -> None:
+    first, other = (
+        [
+            replace(
+                shown(made.reacting(), number=number),
+                autoscaler=name,
+                slow=slow + slow // 30 * number,
+                failed=0,
+                due=600,
+            )
+            for number in range(1, rounds + 1)
+        ]
+        for name, slow in (("rate-40", 0), ("late", 30))
+    )
+    summaries = [_summary(own, (), (), 0.95) for own in (first, other)]
+    (comparison,) = _comparisons([first, other], summaries, 0.95)
+    assert comparison.violations.ratio is None
+    assert comparison.violations.verdict.word == word
+    said = section._comparison_sentence(comparison, "p99 < 200ms")
+    assert sentence in said
+
+
 def test_the_demand_follows_from_the_capacity_of_one() -> None:
     from nephoscope.features.elastic.trials import demand_of
 

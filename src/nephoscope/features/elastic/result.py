@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import median
 
 from nephoscope.core.grouping import group_by
-from nephoscope.core.model import Better, Estimate
+from nephoscope.core.model import Better, Estimate, Verdict
 from nephoscope.core.naming import plural
 from nephoscope.features.balance.trials import (
     BackgroundSamples,
@@ -26,6 +26,7 @@ from nephoscope.features.elastic.trials import KINDS, autoscaler_of, elastic_tri
 from nephoscope.features.elastic.validity import death_of, disturbances_of, notes_of, problems_of
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare, elasticity
+from nephoscope.stats.compare import TwoSampleComparison
 from nephoscope.stats.statistics import means
 from nephoscope.stats.statistics.values import Refused
 
@@ -208,12 +209,30 @@ def _comparisons(
             AutoscalerComparison(
                 summary.autoscaler,
                 first[0].autoscaler,
-                comparison,
+                _judged_by_difference(comparison),
                 _speed_up(first, own),
             )
         )
     corrected = compare.over_report([each.violations for each in made], confidence=confidence)
     return [replace(each, violations=new) for each, new in zip(made, corrected, strict=True)]
+
+
+def _judged_by_difference(comparison: TwoSampleComparison) -> TwoSampleComparison:
+    """Returns the comparison, judged by the difference where the first autoscaler violates nothing.
+
+    No ratio exists then, and any share of the other one is more.
+    """
+    difference = comparison.difference
+    if comparison.ratio or difference is None:
+        return comparison
+    if comparison.n_a < comparison.least:
+        sentence = f"Measure at least {comparison.least} rounds of both."
+        return replace(comparison, verdict=Verdict("inconclusive", sentence, (difference,)))
+    if difference.low is None or difference.low <= 0:
+        return comparison
+    sentence = "The first violates the objective in no more than half of the rounds."
+    verdict = Verdict("worse", sentence, (difference,))
+    return replace(comparison, verdict=verdict, p_ratio=comparison.p_wilcoxon)
 
 
 def _speed_up(reference: Sequence[ElasticTrial], own: Sequence[ElasticTrial]) -> float | None:

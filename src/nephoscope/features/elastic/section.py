@@ -30,6 +30,7 @@ from nephoscope.report.blocks import (
     items,
 )
 from nephoscope.report.columns import count, interval, number, ratio, table, text
+from nephoscope.stats.compare import TwoSampleComparison
 
 MAX_CHARTS = 6
 """Trials that are drawn, the first of each autoscaler."""
@@ -100,18 +101,26 @@ def _comparison_sentence(compared: AutoscalerComparison, objective: str) -> str:
     name, reference = wording.clean(compared.autoscaler), wording.clean(compared.reference)
     violations = compared.violations
     word = violations.verdict.word
-    ratio = (
-        "" if violations.ratio is None else wording.estimate_text(wording.plain(violations.ratio))
-    )
-    share = f"{ratio} times as many requests miss {wording.clean(objective)}" if ratio else ""
+    share = _missing(violations, wording.clean(objective))
     if word in ("better", "worse"):
-        return f"{name} follows the load {word} than {reference}{f': {share}' if share else ''}."
+        return f"{name} follows the load {word} than {reference}{share}."
     if word == "equivalent":
-        return f"{name} follows the load as well as {reference}{f': {share}' if share else ''}."
+        return f"{name} follows the load as well as {reference}{share}."
     return (
-        f"The rounds do not tell whether {name} or {reference} follows the load better"
-        f"{f': {share}' if share else ''}."
-    )
+        f"The rounds do not tell whether {name} or {reference} follows the load better{share}. "
+        f"{violations.verdict.sentence}"
+    ).rstrip()
+
+
+def _missing(violations: TwoSampleComparison, objective: str) -> str:
+    """Returns how many requests more miss the objective, as a part of a sentence."""
+    if violations.ratio is not None:
+        ratio = wording.estimate_text(wording.plain(violations.ratio))
+        return f": {ratio} times as many requests miss {objective}"
+    if violations.difference is not None:
+        share = wording.estimate_text(violations.difference)
+        return f": {share} more of the requests miss {objective}"
+    return ""
 
 
 def _sentence(summary: AutoscalerSummary, objective: str) -> str:
