@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -100,6 +104,26 @@ def test_results_come_in_the_order_of_the_items() -> None:
 def test_a_process_that_is_killed_is_a_sentence() -> None:
     with pytest.raises(RunFailed, match="A process that reads the store was killed"):
         list(LocalEngine(2).each(killed, [1, 2]))
+
+
+def test_processes_end_with_the_one_that_asks_even_within_a_task(tmp_path: Path) -> None:
+    module = "tests.store.engines.slow_question"
+    asking = subprocess.Popen([sys.executable, "-m", module, "local:2", str(tmp_path), "4", "600"])
+    try:
+        at_most_s(20, lambda: len(list(tmp_path.glob("read-*"))) == 2)
+        readers = [int(path.name.rpartition("-")[2]) for path in tmp_path.glob("read-*")]
+        assert all(Path(f"/proc/{reader}").exists() for reader in readers)
+    finally:
+        asking.kill()
+        asking.wait()
+    at_most_s(20, lambda: not any(Path(f"/proc/{reader}").exists() for reader in readers))
+
+
+def at_most_s(seconds: float, holds: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
 
 
 def killed(number: int) -> int:

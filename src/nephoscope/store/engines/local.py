@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
 import signal
 import sys
+import threading
 import types
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -84,7 +86,7 @@ class LocalEngine:
         if self._workers is None:
             # Not forked: a process with threads, as Arrow has them, may deadlock in its child.
             context = multiprocessing.get_context("forkserver")
-            self._workers = ProcessPoolExecutor(self._processes, context, _ignore_interrupts)
+            self._workers = ProcessPoolExecutor(self._processes, context, _starts)
         try:
             with _without_main():
                 results = self._workers.map(function, items)
@@ -108,8 +110,18 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _ignore_interrupts() -> None:
+def _starts() -> None:
+    """What a process of the pool does first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that asks is gone, also in the middle of a task."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _spread(packed: bytes, folder: str, numbered: tuple[int, Any]) -> None:
