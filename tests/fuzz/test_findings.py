@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +43,9 @@ def test_an_entry_of_evidence_that_is_longer_than_the_archive() -> None:
         assert struct.unpack_from("<I", seed, at)[0] == last.file_size
         size = struct.pack("<II", len(seed), len(seed))
         assert boundary.attack(seed[:at] + size + seed[at + 8 :]) is None
+
+
+def test_a_trial_whose_footer_states_impossible_sizes() -> None:
+    """Arrow ends the process where it is asked for the column (26.0)."""
+    case = Path(__file__).with_name("findings") / "trial-file"
+    assert BY_NAME["trial file"].attack(case.read_bytes()) is None

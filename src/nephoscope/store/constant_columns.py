@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nephoscope.store.parquet_footer import ColumnChunk
+
 FEW_ROWS = 4096
 """Rows up to which looking at the footer takes longer than reading."""
 
 
-def read(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
+def read(
+    file: pq.ParquetFile,
+    groups: Sequence[int],
+    columns: Sequence[str],
+    stated: Callable[[], list[list[ColumnChunk]]],
+) -> pa.Table:
     """Returns these columns of row groups; those of one value are made of what the footer states.
 
     Most texts are the same in all rows of a chunk, and reading them takes longer than the values.
+    stated: returns the columns of all row groups of the file.
     """
-    stated = [file.metadata.row_group(number) for number in groups]
-    rows = sum(group.num_rows for group in stated)
+    rows = sum(file.metadata.row_group(number).num_rows for number in groups)
     constants = {}
     if rows > FEW_ROWS:
         first = pa.array(np.zeros(rows, dtype=np.int32))  # of all texts
-        places = {name: place for place, name in enumerate(file.schema_arrow.names)}
+        chunks = stated()
         for name in columns:
-            values = {_only_value(group.column(places[name])) for group in stated}
-            value = next(iter(values))
-            if value is not None and len(values) == 1:
+            values = {
+                chunk.only_value
+                for number in groups
+                for chunk in chunks[number]
+                if chunk.name == name
+            }
+            value = values.pop() if len(values) == 1 else None
+            if value is not None:
                 constants[name] = _repeated(value, first)
     read = [name for name in columns if name not in constants]
     # Of no column Arrow would forget how many rows there are.
@@ -34,16 +46,6 @@ def read(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) ->
     return pa.table(
         {name: constants[name] if name in constants else table[name] for name in columns}
     )
-
-
-def _only_value(column: pq.ColumnChunkMetaData) -> str | int | None:
-    """Returns the value that all rows of a column have; None where it is not known, or a float,
-    of which two zeros are one."""
-    known = column.statistics
-    if known is None or not known.has_min_max or not known.has_null_count or known.null_count:
-        return None
-    least, most = known.min, known.max
-    return least if isinstance(least, str | int) and least == most else None
 
 
 def _repeated(value: str | int, first: pa.Array) -> pa.Array:

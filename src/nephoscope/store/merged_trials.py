@@ -24,7 +24,7 @@ from nephoscope.core import limits
 from nephoscope.core.errors import StoreError
 from nephoscope.core.model import TrialRecord
 from nephoscope.core.reading import regular
-from nephoscope.store import constant_columns, parquet_bounds, trialfile
+from nephoscope.store import constant_columns, parquet_bounds, parquet_footer, trialfile
 from nephoscope.store.batch import Batch
 from nephoscope.store.digests import digest_of, digest_of_file
 from nephoscope.store.files import translating_os_errors, writing_atomically
@@ -37,8 +37,6 @@ and half a millisecond to read; a damaged byte costs the trials of its group."""
 _OTHER_COLUMNS = "its columns are not those of samples"
 CHUNK_ROWS = 65_536
 """Rows at which a group ends earlier, and which are read at once."""
-
-_TEXTS = [field.name for field in trialfile.SCHEMA if field.type == pa.string()]
 
 
 def paths(folder: Path) -> tuple[Path, Path]:
@@ -103,8 +101,8 @@ def _groups(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
 def _ends(samples: Path) -> list[int]:
     """Returns the ends of each row group and of the file, in bytes from its beginning."""
     metadata = pq.read_metadata(samples)
-    columns = [metadata.row_group(number).column(0) for number in range(metadata.num_row_groups)]
-    begins = [column.dictionary_page_offset or column.data_page_offset for column in columns]
+    with samples.open("rb") as stream:
+        begins = [columns[0].begin for columns in parquet_footer.column_chunks(stream)]
     size = samples.stat().st_size
     footer = [size - metadata.serialized_size - 8] if begins else []
     return [*begins[1:], *footer, size]
@@ -214,6 +212,11 @@ class MergedTrials:
             raise self._unreadable(error) from error
 
     @cached_property
+    def _column_chunks(self) -> list[list[parquet_footer.ColumnChunk]]:
+        with regular.open_regular(self.samples) as stream:
+            return parquet_footer.column_chunks(stream)
+
+    @cached_property
     def _is_one_chunk(self) -> bool:
         """States whether the file is read at once: it needs no look at its row groups before."""
         return not self._damaged and sum(trial.rows for trial in self.trials) <= CHUNK_ROWS
@@ -272,7 +275,7 @@ class MergedTrials:
                 else self.samples,
                 metadata=None if self._is_one_chunk else self._metadata,
                 page_checksum_verification=True,
-                read_dictionary=None if columns is None else _TEXTS,
+                read_dictionary=trialfile.TEXTS,
             ) as file:
                 if file.schema_arrow.names != trialfile.SCHEMA.names:
                     raise pa.ArrowInvalid(_OTHER_COLUMNS)
@@ -280,13 +283,11 @@ class MergedTrials:
                 if not self._is_one_chunk:
                     first, last = self._chunks[chunk]
                     groups = [*range(first, last + 1)]
-                is_large = parquet_bounds.check(file, groups)
-                if columns is not None:
-                    return constant_columns.read(file, groups, columns)
-                if not is_large:
-                    return file.read_row_groups(groups, use_threads=False)
-            columns = trialfile.SCHEMA.names
-            return parquet_bounds.decoded(self._read(chunk, columns)).cast(trialfile.SCHEMA)
+                parquet_bounds.check(file, groups)
+                if columns is None:
+                    table = file.read_row_groups(groups, use_threads=False)
+                    return parquet_bounds.decoded(table).cast(trialfile.SCHEMA)
+                return constant_columns.read(file, groups, columns, lambda: self._column_chunks)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
         except KeyError as error:  # of a column that is to be read as a dictionary

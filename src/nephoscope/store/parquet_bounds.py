@@ -17,25 +17,18 @@ TEXT_BYTES = 1 << 30
 """Bytes of one column of texts that are read at once."""
 
 
-def check(file: pq.ParquetFile, groups: Sequence[int]) -> bool:
-    """States whether texts of row groups have to be read as dictionaries, to count their bytes.
+def check(file: pq.ParquetFile, groups: Sequence[int]) -> None:
+    """Raises ArrowInvalid for nested columns, and for more rows than `GROUP_ROWS`.
 
-    Raises ArrowInvalid for nested columns, and for more rows than `GROUP_ROWS`.
+    What a file states of the size of its columns is no bound: its pages may be longer. Texts are
+    therefore read as dictionaries, and counted by `decoded`.
     """
     for field in file.schema_arrow:
         if pa.types.is_nested(field.type):
             raise pa.ArrowInvalid(f"its column {field.name[:40]} is nested")
-    about = [file.metadata.row_group(number) for number in groups]
-    rows = sum(group.num_rows for group in about)
+    rows = sum(file.metadata.row_group(number).num_rows for number in groups)
     if rows > GROUP_ROWS:
         raise pa.ArrowInvalid(f"it has {rows:,} rows in one part; {GROUP_ROWS:,} are read")
-    columns = range(file.metadata.num_columns)
-    # No text is longer than the pages of its column.
-    longest = max(
-        (group.column(number).total_uncompressed_size for group in about for number in columns),
-        default=0,
-    )
-    return bool(rows * longest > TEXT_BYTES)
 
 
 def decoded(table: pa.Table) -> pa.Table:
@@ -53,8 +46,9 @@ def plain_texts(column: pa.ChunkedArray | pa.Array, name: str) -> pa.ChunkedArra
     if not pa.types.is_dictionary(column.type):
         return column
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    size = sum(_text_bytes(chunk) for chunk in chunks)
-    if size > TEXT_BYTES:
+    # No text is longer than all of its dictionary.
+    size = sum(len(chunk) * chunk.dictionary.nbytes for chunk in chunks)
+    if size > TEXT_BYTES and (size := sum(map(_text_bytes, chunks))) > TEXT_BYTES:
         raise pa.ArrowInvalid(f"the texts of {name[:40]} take {size >> 30:,} GiB")
     return column.cast(column.type.value_type)
 

@@ -49,6 +49,7 @@ SCHEMA = pa.schema(
     ]
 )
 """Columns of a sample. `factors`: canonical JSON of the trial's and the sample's factors."""
+TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
 
 RECORD_KEY = b"nephoscope.trial"
 DAMAGED = "file_damaged"
@@ -210,13 +211,10 @@ def read(path: Path, digest: str = "") -> tuple[TrialRecord, pa.Table]:
 def _table_in(content: bytes) -> pa.Table:
     """Returns the rows of a file, whose texts and numbers fit into memory. Raises ArrowInvalid."""
     # Not read_table: its import of pyarrow.dataset costs more than reading a small run.
-    with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
-        if not parquet_bounds.check(file, range(file.metadata.num_row_groups)):
-            return file.read(use_threads=False)
-        texts = [field.name for field in file.schema_arrow if field.type == pa.string()]
     with pq.ParquetFile(
-        pa.BufferReader(content), page_checksum_verification=True, read_dictionary=texts
+        pa.BufferReader(content), page_checksum_verification=True, read_dictionary=TEXTS
     ) as file:
+        parquet_bounds.check(file, range(file.metadata.num_row_groups))
         return parquet_bounds.decoded(file.read(use_threads=False))
 
 
