@@ -24,7 +24,6 @@ VERIFIED = "files whose digest was right"
 NO_READER = "locks, folders, devices, and files that are written"
 
 OTHER_OPENERS = {
-    "autoscalers/instance.py": KERNEL,
     "catalog/__init__.py": PACKAGE,
     "cli/commands/checks/frame.py": KERNEL,
     "cli/commands/checks/places.py": NO_READER,
