@@ -150,4 +150,4 @@ def test_every_command_that_reads_a_store_ends(
         if neighbour in words and damaged not in words:
             assert done.code == 0, (words, done)
         if damaged in words and done.code == 3:
-            assert path.name in done.err, (words, done)
+            assert path.name in done.out + done.err, (words, done)
