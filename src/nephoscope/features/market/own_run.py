@@ -58,7 +58,8 @@ def _caveats(data: RunData, target: str) -> tuple[str, ...]:
     evidence = TargetEvidence(target, None, (), summarise(data.records)[target])
     busy = [answer for answer in busy_machine(evidence) if isinstance(answer, Finding)]
     return tuple(
-        f"{finding.sentence} The prediction holds for that rest only; repeat the run while the machine is idle."
+        f"{finding.sentence} The prediction holds for that rest only; repeat the run while the "
+        "machine is idle."
         for finding in busy
     )
 

@@ -25,8 +25,8 @@ class MarketRow:
     """A server type in a region.
 
     performance: of one work, in its unit; units of work per hour of several. cost_per_unit: price
-    of what the table's `unit_of_work` names; None without a price. on_front: no type has more performance for the same
-    price or less. metrics: further figures.
+    of what the table's `unit_of_work` names; None without a price. on_front: no type has more
+    performance for the same price or less. metrics: further figures.
     """
 
     provider: str
