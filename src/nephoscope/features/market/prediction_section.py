@@ -82,9 +82,8 @@ def _coverage(result: TypePrediction) -> str:
             part += f" (at worst {wording.clean(least.group)}: {covered})"
         parts.append(part)
     mean = f"The intervals cover {share} of the types in the mean over left-out {names}"
-    if not worse:
-        return f"{mean}; {wording.joined(parts)} are covered significantly less."
-    return f"{mean}, but not of each one: {wording.joined(parts)} are covered significantly less."
+    less_of = f"{wording.joined(parts)} are covered significantly less, if types err independently."
+    return f"{mean}, but not of each one: {less_of}" if worse else f"{mean}; {less_of}"
 
 
 def _types(result: TypePrediction) -> Block:
