@@ -141,7 +141,7 @@ def _outcome(
         entry.ground,
         entry.unit,
         mark,
-        f"{reason[0].upper()}{reason[1:]}. {entry.why} {figure.missing}".strip(),
+        f"{reason[0].upper()}{reason[1:].rstrip('.')}. {entry.why} {figure.missing}".strip(),
         figure,
         estimate,
         steps,
