@@ -4,15 +4,16 @@ usage: same_results.py --store DIR --baseline DIR [--python FILE] [--write]
 
 Asks for each run `show --json` and `export`, for each pair of runs of one plan `compare --json`,
 for each metric that several runs have `history --json`. Values of JSON documents are compared as
-they are printed, to the last digit, at each place of the document; exports byte by byte. Prints
-each place at which values differ, with their number and an example. Both versions read a copy of
-the store of their own.
+they are printed, to the last digit, at each place of the document; exports cell by cell. Prints
+each place that differs, with the number of times, an example, and whether words or values differ or
+something is stated that the other version does not. Both versions read a copy of the store.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import io
 import json
 import os
@@ -75,8 +76,8 @@ def answer(*words: str) -> str:
 def places(document: Any, other: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
     """Yields place, value and the other document's value where two documents differ.
 
-    `absent` stands for a value that one of them does not state. Lists of unequal length are
-    compared as sets.
+    `absent` stands for a value that one of them does not state. Elements of lists of unequal length
+    are compared with those of the same name.
     """
     if isinstance(document, Mapping) and isinstance(other, Mapping):
         for key in {**document, **other}:
@@ -87,16 +88,65 @@ def places(document: Any, other: Any, path: str = "") -> Iterator[tuple[str, str
                 yield from places(document[key], other[key], f"{path}.{key}")
     elif isinstance(document, list) and isinstance(other, list):
         if len(document) != len(other):
-            texts = [Counter(map(_text, own)) for own in (document, other)]
-            for own in (texts[0] - texts[1]).elements():
-                yield f"{path}[]", own, "absent"
-            for own in (texts[1] - texts[0]).elements():
-                yield f"{path}[]", "absent", own
+            by_name = [_by_name(own) for own in (document, other)]
+            for name in {**by_name[0], **by_name[1]}:
+                pair = [own.get(name) for own in by_name]
+                if None in pair:
+                    yield f"{path}[]", *("absent" if own is None else name for own in pair)
+                else:
+                    yield from places(*pair, f"{path}[]")
             return
         for own, others in zip(document, other, strict=True):
             yield from places(own, others, f"{path}[]")
     elif _text(document) != _text(other):
         yield path, _text(document), _text(other)
+
+
+NAMES = ("id", "counter", "run", "benchmark", "metric", "target", "factors", "params", "unit")
+"""Keys that name an element of a list."""
+
+
+def _by_name(elements: list[Any]) -> dict[str, Any]:
+    """Returns elements by name, and by their order among those of one name."""
+    result: dict[str, Any] = {}
+    for own in elements:
+        named = {key: own[key] for key in NAMES if key in own} if isinstance(own, Mapping) else own
+        name, number = _text(named), 0
+        while f"{name} {number}" in result:
+            number += 1
+        result[f"{name} {number}"] = own
+    return result
+
+
+def columns(earlier: str, this: str) -> Iterator[tuple[str, str, str]]:
+    """Yields what differs in two exports: columns that one of them lacks, and cells."""
+    tables = [list(csv.reader(io.StringIO(text))) for text in (earlier, this)]
+    heads = [table[0] for table in tables]
+    for name in dict.fromkeys([*heads[0], *heads[1]]):
+        if name not in heads[0] or name not in heads[1]:
+            yield ".columns", *(name if name in head else "absent" for head in heads)
+            continue
+        own = [
+            [row[head.index(name)] for row in table]
+            for table, head in zip(tables, heads, strict=True)
+        ]
+        if own[0] != own[1]:
+            yield f".{name}", f"{len(own[0])} rows", f"{len(own[1])} rows"
+
+
+def numbers_in(value: Any) -> int:
+    """Counts the numbers of a document."""
+    if isinstance(value, Mapping | list):
+        return sum(map(numbers_in, value.values() if isinstance(value, Mapping) else value))
+    return int(isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def kind_of(before: str, after: str) -> str:
+    """Returns what kind of difference two values are."""
+    if "absent" in (before, after):
+        return "added" if before == "absent" else "removed"
+    is_text = before.startswith('"') and after.startswith('"')
+    return "words" if is_text else "values"
 
 
 def _text(value: Any) -> str:
@@ -105,26 +155,34 @@ def _text(value: Any) -> str:
 
 def compared(earlier: Mapping[str, str], this: Mapping[str, str]) -> dict[str, Any]:
     """Returns how many answers and values are equal, and what differs, by command and place."""
-    equal, differences = Counter[str](), {}
+    equal, differences, numbers = Counter[str](), {}, 0
     for name, text in earlier.items():
         command = name.split()[0]
         own = this.get(name, "absent")
+        is_document = text.startswith("{") and own.startswith("{")
+        numbers += numbers_in(json.loads(text)) if text.startswith("{") else 0
         if text == own:
-            equal[command] += 1
-            continue
-        pairs = [("(text)", text[:300], own[:300])]
-        if text.startswith("{") and own.startswith("{"):
+            pairs = []
+        elif is_document:
             pairs = list(places(json.loads(text), json.loads(own)))
-        equal[command] += not pairs
+        elif command == "export" and not text.startswith("exit"):
+            pairs = list(columns(text, own))
+        else:
+            pairs = [("(whole answer)", f"({text[:300]})", f"({own[:300]})")]
+        equal[command] += all(kind_of(*pair[1:]) in ("added", "words") for pair in pairs)
         for place, before, after in pairs:
-            entry = differences.setdefault(
-                f"{command}{place}", {"count": 0, "answers": [], "examples": []}
-            )
+            key = f"{kind_of(before, after)}: {command}{place}"
+            entry = differences.setdefault(key, {"count": 0, "answers": [], "examples": []})
             entry["count"] += 1
             entry["answers"] = [*dict.fromkeys([*entry["answers"], name])][:5]
             entry["examples"] = [*entry["examples"], [before[:300], after[:300]]][:3]
     commands = Counter(name.split()[0] for name in earlier)
-    return {"answers": commands, "equal": equal, "differences": differences}
+    return {
+        "answers": commands,
+        "same_numbers": equal,
+        "numbers": numbers,
+        "differences": dict(sorted(differences.items())),
+    }
 
 
 def main() -> int:
@@ -158,14 +216,16 @@ def main() -> int:
             shutil.rmtree(store)
     result = compared(texts["earlier"], texts["this"])
     for command, number in result["answers"].items():
-        print(f"{command}: {result['equal'][command]} of {number} answers are equal")
+        same = result["same_numbers"][command]
+        print(f"{command}: {same} of {number} answers state all that they stated, in figures")
     for place, entry in result["differences"].items():
         before, after = entry["examples"][0]
         print(f"  {place} ({entry['count']}): {before[:120]} -> {after[:120]}")
+    print(f"{result['numbers']:,} numbers in documents")
     if options.write:
         record = {"versions": revisions, "load_average_1min": os.getloadavg()[0], **result}
         _paired.write_result("same-results", record)
-    return 1 if result["differences"] else 0
+    return 0 if result["same_numbers"] == result["answers"] else 1
 
 
 if __name__ == "__main__":
