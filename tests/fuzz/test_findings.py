@@ -12,6 +12,7 @@ import pytest
 from .boundaries import BOUNDARIES
 from .boundary import Boundary
 
+FINDINGS = Path(__file__).with_name("findings")
 BY_NAME = {boundary.name: boundary for boundary in BOUNDARIES}
 CASES = {
     "watch definition": b'["a list"]',
@@ -45,7 +46,8 @@ def test_an_entry_of_evidence_that_is_longer_than_the_archive() -> None:
         assert boundary.attack(seed[:at] + size + seed[at + 8 :]) is None
 
 
-def test_a_trial_whose_footer_states_impossible_sizes() -> None:
-    """Arrow ends the process where it is asked for the column (26.0)."""
-    case = Path(__file__).with_name("findings") / "trial-file"
-    assert BY_NAME["trial file"].attack(case.read_bytes()) is None
+@pytest.mark.parametrize("case", sorted(FINDINGS.iterdir()), ids=lambda case: case.name)
+def test_a_file_of_a_store_is_refused_in_a_sentence(case: Path) -> None:
+    """At "trial-file" Arrow ended the process, as its footer states impossible sizes (26.0)."""
+    name = case.name.rstrip("-0123456789").replace("-", " ")
+    assert BY_NAME[name].attack(case.read_bytes()) is None

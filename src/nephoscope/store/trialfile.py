@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import pyarrow as pa
@@ -233,9 +234,11 @@ def record_from_json(values: Any) -> TrialRecord:
     """
     if not has_types(values, _RECORD_TYPES) or not is_moment(values["started_at"]):
         raise ValueError("the record of the trial cannot be read")
+    if not all(isinstance(values[name], of) for name, of in _LATER_TYPES if name in values):
+        raise ValueError("the record of the trial cannot be read")
     fields = {name: values[key] for key, name in _RECORD_KEYS if key in values}
     key = {_KEY_NAMES.get(key, key): value for key, value in fields["key"].items()}
-    if not has_types(key, {"round": int, "setting": int, "target": str}):
+    if not has_types({"repeat_index": 0, **key}, _KEY_TYPES):
         raise ValueError("the record has no key")
     fields["key"] = TrialKey(**key)
     fields["status"] = TrialStatus(fields["status"])
@@ -267,6 +270,20 @@ _RECORD_TYPES: Mapping[str, type] = {
     "elapsed_ns": int,
     "beside": dict,
 }
+_LATER_TYPES: Sequence[tuple[str, type | UnionType]] = (
+    ("documents", dict),
+    ("failure_name", str),
+    ("spent_s", int | float),
+    ("timeline", dict),
+    ("skew_ns", int | None),
+    ("loads", list),
+    ("arm", str),
+    ("nest", dict),
+    ("attempt", int),
+    ("around", dict),
+)
+"""Of keys that records of earlier programs do not have."""
+_KEY_TYPES: Mapping[str, type] = {"round": int, "setting": int, "target": str, "repeat_index": int}
 
 
 def _check_rows(table: pa.Table, record: TrialRecord) -> None:
