@@ -116,7 +116,7 @@ def test_a_user_without_rights_measures_and_reads_results(installation: Installa
     assert installation.run("run", plan).code == 0
     shown = installation.run("show")
     assert shown.code == 0, shown.err
-    assert "null (value 100.0) 100 ns (n = 3)" in re.sub(r"\s+", " ", shown.out)
+    assert "null (value 100) 100 ns (3 trials)" in re.sub(r"\s+", " ", shown.out)
     assert installation.run("verify").code == 0
     assert "Fix first" not in installation.run("doctor").out
     with subprocess.Popen(

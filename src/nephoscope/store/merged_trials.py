@@ -208,7 +208,7 @@ class MergedTrials:
     def _metadata(self) -> pq.FileMetaData:
         try:
             return pq.read_metadata(self.samples)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from error
 
     @cached_property
@@ -288,7 +288,7 @@ class MergedTrials:
                     table = file.read_row_groups(groups, use_threads=False)
                     return parquet_bounds.decoded(table).cast(trialfile.SCHEMA)
                 return constant_columns.read(file, groups, columns, lambda: self._column_chunks)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from error
         except KeyError as error:  # of a column that is to be read as a dictionary
             raise self._unreadable(pa.ArrowInvalid(_OTHER_COLUMNS)) from error

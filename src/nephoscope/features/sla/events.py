@@ -197,7 +197,7 @@ def row_groups_of(path: Path) -> list[int]:
         with regular.open_regular(path) as stream:
             about = pq.ParquetFile(stream).metadata
             return [about.row_group(number).num_rows for number in range(about.num_row_groups)]
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise _unreadable(path, error) from error
 
 
@@ -233,7 +233,7 @@ def _parquet(path: Path, wanted: Sequence[str], groups: Sequence[int] = ()) -> I
                 batch_size=_BATCH_ROWS, row_groups=list(groups) or None, columns=columns
             ):
                 yield _with_plain_texts(batch)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise _unreadable(path, error) from error
 
 
