@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nephoscope.store.parquet_bounds import check_indices
 from nephoscope.store.parquet_footer import ColumnChunk
 
 FEW_ROWS = 4096
@@ -43,6 +44,8 @@ def read(
     read = [name for name in columns if name not in constants]
     # Of no column Arrow would forget how many rows there are.
     table = file.read_row_groups(groups, columns=read or columns[:1], use_threads=False)
+    for column in table.columns:
+        check_indices(column)
     return pa.table(
         {name: constants[name] if name in constants else table[name] for name in columns}
     )

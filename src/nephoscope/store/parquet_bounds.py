@@ -45,12 +45,19 @@ def plain_texts(column: pa.ChunkedArray | pa.Array, name: str) -> pa.ChunkedArra
     """Returns a column of dictionaries as texts; see `decoded`. Others are returned as they are."""
     if not pa.types.is_dictionary(column.type):
         return column
+    check_indices(column)
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     # No text is longer than all of its dictionary.
     size = sum(len(chunk) * chunk.dictionary.nbytes for chunk in chunks)
     if size > TEXT_BYTES and (size := sum(map(_text_bytes, chunks))) > TEXT_BYTES:
         raise pa.ArrowInvalid(f"the texts of {name[:40]} take {size >> 30:,} GiB")
     return column.cast(column.type.value_type)
+
+
+def check_indices(column: pa.ChunkedArray | pa.Array) -> None:
+    """Raises ArrowInvalid for a dictionary with rows beyond its texts, which reading allows."""
+    if pa.types.is_dictionary(column.type):
+        column.validate(full=True)
 
 
 def _text_bytes(chunk: pa.DictionaryArray) -> int:

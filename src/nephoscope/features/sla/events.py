@@ -244,6 +244,8 @@ def _with_plain_texts(batch: Any) -> Any:
     from nephoscope.store import parquet_bounds
 
     names = batch.schema.names
+    for column in batch.columns:
+        parquet_bounds.check_indices(column)
     return pa.RecordBatch.from_arrays(
         [
             column if name in ("service", "observer") else parquet_bounds.plain_texts(column, name)
