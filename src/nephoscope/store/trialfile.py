@@ -250,7 +250,16 @@ def record_from_json(values: Any) -> TrialRecord:
     fields["timeline"] = {
         phase: (int(start), int(end)) for phase, (start, end) in fields.get("timeline", {}).items()
     }
-    return TrialRecord(**fields)
+    record = TrialRecord(**fields)
+    numbers = (
+        *(record.key.round, record.key.setting, record.key.repeat_index, record.position),
+        *(record.elapsed_ns, record.attempt, record.skew_ns or 0, record.spent_s),
+        *(moment for ends in record.timeline.values() for moment in ends),
+    )
+    # As files of other formats have them.
+    if not -_INT64 <= min(numbers) <= max(numbers) < _INT64:
+        raise ValueError("a number of the record is beyond 64 bits")
+    return record
 
 
 _STORED_AS = {"counters": "beside", "repeat_index": "turn"}
@@ -283,6 +292,7 @@ _LATER_TYPES: Sequence[tuple[str, type | UnionType]] = (
     ("around", dict),
 )
 """Of keys that records of earlier programs do not have."""
+_INT64 = 1 << 63
 _KEY_TYPES: Mapping[str, type] = {"round": int, "setting": int, "target": str, "repeat_index": int}
 
 
