@@ -256,9 +256,9 @@ def record_from_json(values: Any) -> TrialRecord:
         *(record.elapsed_ns, record.attempt, record.skew_ns or 0, record.spent_s),
         *(moment for ends in record.timeline.values() for moment in ends),
     )
-    # As files of other formats have them.
-    if not -_INT64 <= min(numbers) <= max(numbers) < _INT64:
-        raise ValueError("a number of the record is beyond 64 bits")
+    # As other formats have them; True is an integer in Python.
+    if bool in map(type, numbers) or not -_INT64 <= min(numbers) <= max(numbers) < _INT64:
+        raise ValueError("a number of the record is none, or beyond 64 bits")
     return record
 
 
