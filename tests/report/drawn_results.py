@@ -128,6 +128,10 @@ def agrees(printed: float, value: float) -> bool:
     return abs(printed / 100 - value) <= 0.005 * max(abs(value), 0.01) + 5e-4
 
 
+def _repetitions(n: int) -> str:
+    return "(1 trial)" if n == 1 else f"n = {n})"
+
+
 Claim = Callable[[Drawn, Finding | None], dict[str, bool]]
 
 
@@ -164,7 +168,7 @@ def _cpu_share(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
     value = numbers(finding.sentence)[0]
     return {
         "value": agrees(value, min(one.value for one in low)),
-        "n": f"n = {shares[0].n})" in finding.sentence,
+        "n": _repetitions(shares[0].n) in finding.sentence,
         "lines": len([one for one in finding.evidence if one.startswith("CPU ")]) == len(low),
     }
 
@@ -183,7 +187,7 @@ def _steal(drawn: Drawn, finding: Finding | None) -> dict[str, bool]:
     return {
         "value": agrees(value, pooled),
         "direction": since_boot or (low > 1 and pooled > 0.01),
-        "n": f"n = {len(readings)})" in during,
+        "n": _repetitions(len(readings)) in during,
     }
 
 

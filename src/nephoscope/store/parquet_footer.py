@@ -47,7 +47,7 @@ def column_chunks(stream: BinaryIO) -> list[list[ColumnChunk]]:
         if size > FOOTER_BYTES:
             raise ValueError(f"{size:,} bytes")
         stream.seek(-_TAIL_BYTES - size, 2)
-        fields = _Reader(stream.read(size)).structure()
+        fields = _ThriftReader(stream.read(size)).structure()
         return [[_column(chunk) for chunk in group[1]] for group in fields[4]]
     except _DAMAGED as error:
         raise pa.ArrowInvalid(f"its footer is damaged ({error})") from error
@@ -75,7 +75,7 @@ def _only_value(kind: int, statistics: dict[int, Any]) -> str | int | None:
     return int.from_bytes(least, "little", signed=True) if kind == _INT64 else None
 
 
-class _Reader:
+class _ThriftReader:
     """Reads values one after another; nothing of them is longer than the footer."""
 
     def __init__(self, content: bytes) -> None:

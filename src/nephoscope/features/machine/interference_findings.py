@@ -159,7 +159,7 @@ def steal(case: TargetEvidence) -> Answers:
         "steal",
         Severity.WARNING if notable else Severity.NOTICE,
         sentence,
-        ("steal time of all trials over their duration, n trials", *evidence),
+        ("steal time of all trials over their duration", *evidence),
         "Repeat at another hour; if it persists, request another host or an instance type "
         "with dedicated CPUs.",
     )

@@ -210,12 +210,13 @@ impl<'a> WrappedServer<'a> {
     fn ended(&mut self, status: ExitStatus, when: &str) -> ProbeError {
         self.read_rest();
         let program = &self.job.program;
-        let mut error =
-            self.failed("server_ended", format!("{program} ended {when} ({status})."));
+        let mut error = self.failed("server_ended", format!("{program} ended {when} ({status})."));
         if let Some(signal) = status.signal() {
             error.hint = match signal {
-                libc::SIGKILL => "Someone ended it, or the kernel did because memory ran out (see \
-                                  `dmesg`); run it again, with smaller parameters in that case.",
+                libc::SIGKILL => {
+                    "Someone ended it, or the kernel did because memory ran out (see \
+                                  `dmesg`); run it again, with smaller parameters in that case."
+                }
                 libc::SIGTERM | libc::SIGINT | libc::SIGHUP => "Someone ended it; run it again.",
                 _ => "It crashed: see the kernel's log (`dmesg`) and the program's own reports.",
             }

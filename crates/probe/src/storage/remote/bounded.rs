@@ -83,8 +83,7 @@ mod tests {
     fn an_answer_ends_at_its_bound() {
         let transport = BoundedTransport::new(Endless, 64 << 20);
         for (operation, bytes) in [(Operation::List, 32 << 20), (Operation::Read, 64 << 20)] {
-            let mut body =
-                block_on(transport.fetch(request(operation))).unwrap().into_body();
+            let mut body = block_on(transport.fetch(request(operation))).unwrap().into_body();
             let error = block_on(body.to_buffer()).unwrap_err();
             assert!(!error.is_temporary());
             assert_eq!(
