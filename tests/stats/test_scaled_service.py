@@ -342,3 +342,25 @@ def test_windows_of_a_metric_have_a_clock_of_their_own() -> None:
     assert seen(replace(service, first_value_s=3.0)) == pytest.approx([8.0, 8.0, 8.0])
     # With a lag of 2.5 s the window that ended at 3 s is visible at 5.5 s: at 5 s none is.
     assert seen(replace(service, first_value_s=3.0, lag_s=2.5))[0] is None
+
+
+def test_instances_that_use_cpu_time_beyond_their_requests_show_it() -> None:
+    service = replace(
+        SERVICE,
+        services_per_s=100.0,
+        lag_s=0.0,
+        window_s=4.0,
+        interval_s=10.0,
+        first_decision_s=5.0,
+        start_count=1,
+    )
+    rule = replace(FIXED, metric=rules.CPU)
+
+    def seen(cpu_ratio: float, rate_per_s: float) -> float | None:
+        rate = StepFunction((0.0,), (rate_per_s,))
+        own = replace(service, cpu_ratio=cpu_ratio)
+        return simulate(rule, own, rate, 20.0).decisions[0].observation.value
+
+    assert seen(1.0, 40.0) == pytest.approx(0.4)
+    assert seen(1.05, 40.0) == pytest.approx(0.42)
+    assert seen(1.05, 99.0) == 1.0

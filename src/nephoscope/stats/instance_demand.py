@@ -26,6 +26,7 @@ class ScaledService:
     minimum for the first rate. first_decision_s: from the start; None: interval_s. first_value_s:
     end of the first window; None: windows end with each decision, less the lag. arrivals_cv,
     service_cv: coefficients of variation of the times between arrivals and of service times.
+    cpu_ratio: CPU time that an instance uses over that of its work, as its metric shows it.
     shared_queue: all instances serve one queue; otherwise a request stays with the instance to
     which it was sent, the one with the shortest queue.
     """
@@ -44,6 +45,7 @@ class ScaledService:
     first_value_s: float | None = None
     arrivals_cv: float = 1.0
     service_cv: float = 1.0
+    cpu_ratio: float = 1.0
     shared_queue: bool = True
 
     @property

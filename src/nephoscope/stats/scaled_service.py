@@ -339,7 +339,7 @@ class _Simulation:
             # As the reference autoscaler does: a rate has the time at which it became visible.
             self.rates.append((now_s, arrivals * rate / (end_s - from_s)))
         values = {
-            rules.CPU: busy / ready,
+            rules.CPU: min(1.0, busy / ready * self.service.cpu_ratio),
             rules.QUEUE: busy / ready + waiting / ready * timed,
             rules.RESPONSE_TIME: response_s and response_s * timed,
             rules.RATE: arrivals * rate / ready,

@@ -93,6 +93,7 @@ def test_a_forecast_gets_the_rates_of_all_instances() -> None:
 def test_a_machine_serves_no_faster_than_its_cpus(cpus: float, services_per_s: float) -> None:
     names = ("boot", "warm_up", "metric_lag", "metric_interval", "decision_interval")
     params = {f"{name}_ns": 1e9 for name in names} | {"cpus": cpus, "billing_ns": 1e9}
+    params["rule"] = json.dumps(asdict(ScalingRule(rules.RATE)))
     scaler = BackgroundSamples("rule", "autoscaler.reference", params, [])
     machine = {
         "benchmark": "autoscaler.instance",
@@ -102,8 +103,28 @@ def test_a_machine_serves_no_faster_than_its_cpus(cpus: float, services_per_s: f
     trial.records[0].params = {"arrivals": "constant"}
     recording = recorded_runs.ScalerRecording((), StepFunction((0.0,), (1.0,)))
     objective = LatencyObjective.of("p99 < 200ms")
-    service = recorded_runs._service([machine], trial, scaler, objective, recording)
-    assert service.services_per_s == services_per_s
+    pairs = [(trial, scaler)]
+    service = recorded_runs._service([machine], pairs, scaler, objective, recording)
+    assert (service.services_per_s, service.cpu_ratio) == (services_per_s, 1.0)
+
+
+def test_cpu_time_beyond_the_requests_is_what_the_metric_shows_in_excess() -> None:
+    """Two instances of a fifth of a CPU, half used in 2 of 60 s: 0.4 s for 80 requests."""
+    rule = ScalingRule(rules.CPU)
+    lines = [
+        (-7.0, "instances_count:in_rotation", 2.0),
+        (0.0, "rule_value", 0.9),  # of the time before the load
+        (1.0, "rule_value", 0.5),
+        (2.0, "rule_value", 0.5),
+        (61.0, "rule_value", 0.9),  # and after it
+    ]
+    trial, scaler = made(rule, lines)
+    scaler.params.update({"cpus": 0.2, "metric_interval_ns": 1e9})  # type: ignore[attr-defined]
+    trial.records[0].params = {"duration_ns": 60e9}
+    trial.samples.append([Sample("completed_count", 80.0)])
+    assert recorded_runs._request_cpu_ns([(trial, scaler)]) == pytest.approx(5e6)
+    other, of_rate = made(ScalingRule(rules.RATE), lines)
+    assert recorded_runs._request_cpu_ns([(other, of_rate)]) == 0
 
 
 def test_a_trace_and_a_run_exclude_each_other() -> None:

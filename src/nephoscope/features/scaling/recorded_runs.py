@@ -89,7 +89,7 @@ def read(name: str, store: Path | None) -> RecordedRun:
         _trace(f"{run.id} ({names[0]})", trial, scaler, recordings),
         tuple(candidates),
         objective,
-        _service(data.manifest.plan["backgrounds"], trial, scaler, objective, recordings[0]),
+        _service(data.manifest.plan["backgrounds"], pairs, scaler, objective, recordings[0]),
     )
 
 
@@ -109,7 +109,7 @@ def _trace(
 
 def _service(
     backgrounds: Sequence[dict[str, object]],
-    trial: BalancedTrial,
+    pairs: Sequence[tuple[BalancedTrial, BackgroundSamples]],
     scaler: BackgroundSamples,
     objective: LatencyObjective,
     recording: ScalerRecording,
@@ -138,10 +138,36 @@ def _service(
         start_count=max(1, round(recording.supply.counts[0])),
         first_decision_s=recording.first_decision_s,
         first_value_s=recording.first_value_s,
-        arrivals_cv=float(trial.params["arrivals"] == "poisson"),
+        cpu_ratio=_request_cpu_ns(pairs) / float(params["service_mean_ns"]) or 1.0,
+        arrivals_cv=float(pairs[0][0].params["arrivals"] == "poisson"),
         service_cv=float(params.get("distribution") == "exponential"),
         shared_queue=False,
     )
+
+
+def _request_cpu_ns(pairs: Sequence[tuple[BalancedTrial, BackgroundSamples]]) -> float:
+    """Returns the CPU time of a request as rules by CPU time saw it; 0 where no rule did.
+
+    It is a few percent more than requests work, since instances also receive and answer them.
+    """
+    used_s = completed = 0.0
+    for trial, scaler in pairs:
+        if rules.rule_of(json.loads(scaler.params["rule"])).metric != rules.CPU:
+            continue
+        clock = TrialClock(trial, scaler)
+        ready = [
+            (at_s, sample.value)
+            for at_s, sample in clock.series("instances_count", state="in_rotation")
+        ]
+        share = float(scaler.params["cpus"]) * float(scaler.params["metric_interval_ns"]) / 1e9
+        lag_s = float(scaler.params["metric_lag_ns"]) / 1e9
+        used_s += share * sum(
+            sample.value * max(1.0, _before(ready, at_s - lag_s) or 1.0)
+            for at_s, sample in clock.series("rule_value")
+            if lag_s < at_s <= lag_s + float(trial.params["duration_ns"]) / 1e9
+        )
+        completed += trial.sum("completed_count")
+    return 1e9 * used_s / completed if completed else 0.0
 
 
 def _recording(

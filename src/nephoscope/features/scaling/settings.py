@@ -23,11 +23,12 @@ _DURATIONS = {
 _COUNTS = {"backlog": "backlog", "start": "start_count"}
 _VARIATIONS = ("arrivals_cv", "service_cv")
 _QUEUES = {"shared": True, "instances": False}
-NAMES = (*_DURATIONS, *_COUNTS, *_VARIATIONS, "queue")
+NAMES = (*_DURATIONS, *_COUNTS, *_VARIATIONS, "cpu_ratio", "queue")
 _LONGEST_S = 30 * 86_400.0
 _SHORTEST_S = 1e-3
 _LARGEST_COUNT = 100_000
 _LARGEST_VARIATION = 10.0
+_LARGEST_RATIO = 10.0
 
 
 def with_settings(service: ScaledService, settings: Mapping[str, str]) -> ScaledService:
@@ -42,6 +43,8 @@ def with_settings(service: ScaledService, settings: Mapping[str, str]) -> Scaled
             changes[_COUNTS[name]] = _count(name, text)
         elif name in _VARIATIONS:
             changes[name] = _variation(name, text)
+        elif name == "cpu_ratio":
+            changes[name] = _ratio(name, text)
         elif name == "queue":
             changes["shared_queue"] = _is_shared(text)
         else:
@@ -86,6 +89,18 @@ def _variation(name: str, text: str) -> float:
     return value
 
 
+def _ratio(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1 / _LARGEST_RATIO <= value <= _LARGEST_RATIO:
+        raise UsageError(
+            f"--set {name}: '{text:.40}' is no ratio.", f"Use, e.g., {name}=1.05; 1 is without."
+        )
+    return value
+
+
 def as_text(service: ScaledService) -> dict[str, str]:
     """Returns the settings as users write them."""
     texts = {
@@ -97,4 +112,6 @@ def as_text(service: ScaledService) -> dict[str, str]:
     if service.start_count is not None:
         texts["start"] = str(service.start_count)
     texts |= {name: f"{getattr(service, name):g}" for name in _VARIATIONS}
+    if service.cpu_ratio != 1:
+        texts["cpu_ratio"] = f"{service.cpu_ratio:.4g}"
     return texts | {"queue": "shared" if service.shared_queue else "instances"}
