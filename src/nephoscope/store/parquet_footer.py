@@ -9,6 +9,7 @@ doc/specs/thrift-compact-protocol.md) with the numbers of fields of parquet.thri
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -18,12 +19,13 @@ MAGIC = b"PAR1"
 _TAIL_BYTES = 8
 _DEPTH = 16
 """Structures and lists in one another; those of Parquet are nested up to nine times."""
-FOOTER_BYTES = 16 << 20
-"""Its values take up to some sixty times as much in memory; a column of a row group has 100 B."""
+FOOTER_BYTES = 64 << 20
+"""A column of a row group has 100 B: enough for some billions of samples."""
+_ROW_GROUPS = 4
 _DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, struct.error)
 """What a value of another type, or none, in place of the expected one leads to."""
 _INT64, _BYTE_ARRAY = 2, 6
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 12
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _INTEGERS = (4, 5, 6)
 
 
@@ -47,8 +49,8 @@ def column_chunks(stream: BinaryIO) -> list[list[ColumnChunk]]:
         if size > FOOTER_BYTES:
             raise ValueError(f"{size:,} bytes")
         stream.seek(-_TAIL_BYTES - size, 2)
-        fields = _ThriftReader(stream.read(size)).structure()
-        return [[_column(chunk) for chunk in group[1]] for group in fields[4]]
+        groups = _ThriftReader(stream.read(size)).items_of(_ROW_GROUPS)
+        return [[_column(chunk) for chunk in group[1]] for group in groups]
     except _DAMAGED as error:
         raise pa.ArrowInvalid(f"its footer is damaged ({error})") from error
 
@@ -82,15 +84,23 @@ class _ThriftReader:
         self._content = content
         self._at = 0
 
-    def structure(self, depth: int = 0) -> dict[int, Any]:
-        """Returns the fields of a structure by number."""
-        fields: dict[int, Any] = {}
+    def items_of(self, wanted: int) -> Iterator[Any]:
+        """Yields the items of a list in a structure, one by one. LookupError if it has none."""
+        for number, kind in self._fields():
+            if number == wanted and kind == _LIST:
+                yield from self._items(0)
+                return
+            self._field(kind, 0)
+        raise LookupError("no row groups")
+
+    def _fields(self) -> Iterator[tuple[int, int]]:
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer()
-            kind = head & 15
-            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
-        return fields
+            yield number, head & 15
+
+    def _field(self, kind: int, depth: int) -> Any:
+        return kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
 
     def _value(self, kind: int, depth: int) -> Any:
         if depth > _DEPTH:
@@ -100,21 +110,22 @@ class _ThriftReader:
         if kind == _BINARY:
             return self._bytes(self._unsigned())
         if kind == _STRUCT:
-            return self.structure(depth + 1)
+            return {number: self._field(of, depth + 1) for number, of in self._fields()}
         if kind in (_LIST, _SET):
-            return self._list(depth)
+            return list(self._items(depth))
         if kind in (_BYTE, _TRUE, _FALSE):  # as items of lists
             return self._byte()
         if kind == _DOUBLE:
             return self._bytes(8)
         raise ValueError(f"a value of type {kind}")
 
-    def _list(self, depth: int) -> list[Any]:
+    def _items(self, depth: int) -> Iterator[Any]:
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._unsigned()
         if count > len(self._content) - self._at:
             raise ValueError("a list beyond the end")
-        return [self._value(head & 15, depth + 1) for _ in range(count)]
+        for _ in range(count):
+            yield self._value(head & 15, depth + 1)
 
     def _byte(self) -> int:
         self._at += 1
