@@ -43,8 +43,8 @@ def test_a_killed_balancer_fails_its_trial_in_a_sentence(tmp_path: Path) -> None
             while not _loads(process.pid):
                 assert process.poll() is None, process.communicate()
                 assert time.monotonic() < until_s
-                time.sleep(0.05)
-            time.sleep(1)  # in the middle of its trial
+                time.sleep(0.01)
+            time.sleep(0.2)  # in the middle of its trial, of half a second at least
             for pid in sshd.descendants(process.pid, named="haproxy"):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
