@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import os
 import signal
@@ -427,8 +428,17 @@ def test_another_user_of_the_machine_reaches_nothing_without_the_token(
         for path in ("overview", "runs", "commands/list", "runs/latest/report.html"):
             assert answered(path=path) == "401", path
         assert answered("-H", "Cookie: nephoscope_session=x") == "401"
-        guesses = [answered("-H", f"Authorization: Bearer guess-{number}") for number in range(6)]
-        assert guesses == ["401"] * 5 + ["429"]
+        # By one process: on a busy machine six take so long that guesses are allowed again.
+        requests = [
+            ["-sS", "-o", "/dev/null", "-w", "%{http_code} ",
+             "-H", f"Authorization: Bearer guess-{number}", f"{address}/overview", "--next"]
+            for number in range(6)
+        ]  # fmt: skip
+        guesses = subprocess.run(
+            [*nobody, "curl", *itertools.chain.from_iterable(requests)][:-1],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert guesses.stdout.split() == ["401"] * 5 + ["429"]
         # Who has the token does not wait for the guesses of another user.
         assert bearer(server, (store / "serve-token").read_text().strip()) == 200
         for file in (store / "serve-token", store / "runs", f"/proc/{server.process.pid}/environ"):
