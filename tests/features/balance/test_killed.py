@@ -33,7 +33,7 @@ def _loads(pid: int) -> bool:
 
 
 def test_a_killed_balancer_fails_its_trial_in_a_sentence(tmp_path: Path) -> None:
-    words = ["balance", "--balancer", "haproxy", "-c", "4", "--rounds", "2", "-d", "3s"]
+    words = ["balance", "--balancer", "haproxy", "-c", "4", "--rounds", "2", "-d", "12s"]
     with subprocess.Popen(
         [*PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"},
@@ -44,7 +44,7 @@ def test_a_killed_balancer_fails_its_trial_in_a_sentence(tmp_path: Path) -> None
                 assert process.poll() is None, process.communicate()
                 assert time.monotonic() < until_s
                 time.sleep(0.01)
-            time.sleep(0.2)  # in the middle of its trial, of half a second at least
+            time.sleep(0.2)  # in the middle of its trial, of two seconds
             for pid in sshd.descendants(process.pid, named="haproxy"):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
