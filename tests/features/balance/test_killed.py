@@ -40,7 +40,8 @@ def test_a_killed_balancer_fails_its_trial_in_a_sentence(tmp_path: Path) -> None
     ) as process:  # fmt: skip
         try:
             until_s = time.monotonic() + PATIENCE_S
-            while not _loads(process.pid):
+            # Other trials have no balancer.
+            while not (sshd.descendants(process.pid, named="haproxy") and _loads(process.pid)):
                 assert process.poll() is None, process.communicate()
                 assert time.monotonic() < until_s
                 time.sleep(0.01)
