@@ -321,44 +321,38 @@ def test_a_queue_of_few_instances_joins_where_the_others_have_longer_ones() -> N
     assert seen.value == pytest.approx((150 + 2) / 2)
 
 
+TIMED = replace(
+    SERVICE,
+    services_per_s=100.0,
+    lag_s=0.0,
+    window_s=4.0,
+    interval_s=10.0,
+    first_decision_s=5.0,
+    start_count=1,
+)
+"""Decides at 5, 15, 25 s, by windows of 4 s."""
+
+
 def test_windows_of_a_metric_have_a_clock_of_their_own() -> None:
     """Decisions at 5, 15 and 25 s; windows of 4 s that end at 3, 7, … 23 s miss a step at 24 s."""
-    service = replace(
-        SERVICE,
-        services_per_s=100.0,
-        lag_s=0.0,
-        window_s=4.0,
-        interval_s=10.0,
-        first_decision_s=5.0,
-        start_count=1,
-    )
     rate = StepFunction((0.0, 24.0), (8.0, 80.0))
     rule = replace(FIXED, metric=rules.RATE)
 
     def seen(service: ScaledService) -> list[float | None]:
         return [each.observation.value for each in simulate(rule, service, rate, 30.0).decisions]
 
-    assert seen(service) == pytest.approx([8.0, 8.0, (3 * 8 + 80) / 4])
-    assert seen(replace(service, first_value_s=3.0)) == pytest.approx([8.0, 8.0, 8.0])
+    assert seen(TIMED) == pytest.approx([8.0, 8.0, (3 * 8 + 80) / 4])
+    assert seen(replace(TIMED, first_value_s=3.0)) == pytest.approx([8.0, 8.0, 8.0])
     # With a lag of 2.5 s the window that ended at 3 s is visible at 5.5 s: at 5 s none is.
-    assert seen(replace(service, first_value_s=3.0, lag_s=2.5))[0] is None
+    assert seen(replace(TIMED, first_value_s=3.0, lag_s=2.5))[0] is None
 
 
 def test_instances_that_use_cpu_time_beyond_their_requests_show_it() -> None:
-    service = replace(
-        SERVICE,
-        services_per_s=100.0,
-        lag_s=0.0,
-        window_s=4.0,
-        interval_s=10.0,
-        first_decision_s=5.0,
-        start_count=1,
-    )
     rule = replace(FIXED, metric=rules.CPU)
 
     def seen(cpu_ratio: float, rate_per_s: float) -> float | None:
         rate = StepFunction((0.0,), (rate_per_s,))
-        own = replace(service, cpu_ratio=cpu_ratio)
+        own = replace(TIMED, cpu_ratio=cpu_ratio)
         return simulate(rule, own, rate, 20.0).decisions[0].observation.value
 
     assert seen(1.0, 40.0) == pytest.approx(0.4)
