@@ -197,9 +197,18 @@ def schemas() -> dict[str, Any]:
     refused["properties"].pop("schema_version")
     refused["required"].remove("schema_version")
     moved: dict[str, Any] = json.loads(
-        json.dumps(definitions).replace('"#/$defs/', '"#/components/schemas/')
+        json.dumps(definitions).replace('"#/$defs/', '"#/components/schemas/'),
+        object_hook=_without_prefix_items,
     )
     return moved
+
+
+def _without_prefix_items(schema: dict[str, Any]) -> dict[str, Any]:
+    """Describes pairs as arrays of two items of either type: few programs that read OpenAPI
+    documents know `prefixItems`."""
+    if isinstance(items := schema.pop("prefixItems", None), list):
+        schema["items"] = {"anyOf": items}
+    return schema
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

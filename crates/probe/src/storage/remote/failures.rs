@@ -36,7 +36,8 @@ impl Failures {
         Ok(())
     }
 
-    /// Returns the failure of `what` ("Writing an object").
+    /// Returns the failure of `what` ("Writing an object"). Statuses are looked for with their word: a
+    /// port or the name of an object may contain the same digits.
     pub fn named(&self, what: &str, error: &Error) -> ProbeError {
         if let Err(error) = self.check_bucket(error) {
             return error;
@@ -64,7 +65,7 @@ impl Failures {
             "Insufficient Storage",
             "StorageFull",
             "QuotaExceeded",
-            "507",
+            "status: 507",
         ]) {
             (
                 FailureKind::Lacks,
@@ -78,7 +79,7 @@ impl Failures {
                 "InvalidAccessKeyId",
                 "AuthenticationFailed",
                 "Permission denied (",
-                "401",
+                "status: 401",
             ])
         {
             (
@@ -163,7 +164,13 @@ mod tests {
                 "received corrupt message of type InvalidContentType",
                 "no_tls",
             ),
-            (ErrorKind::Unexpected, "507 Insufficient Storage", "store_full"),
+            (ErrorKind::Unexpected, "response: Parts { status: 507, headers: {} }", "store_full"),
+            (
+                ErrorKind::Unexpected,
+                "response: Parts { status: 401, headers: {} }",
+                "access_denied",
+            ),
+            (ErrorKind::Unexpected, "uri: http://127.0.0.1:48507/401-0-0", "store_failed"),
             (ErrorKind::Unexpected, "tcp connect error: Connection refused", "no_server"),
             (ErrorKind::Unexpected, "the answer does not end: it is long", "endless_answer"),
             (ErrorKind::Unexpected, "something else", "store_failed"),

@@ -179,9 +179,9 @@ impl RemoteClient {
             if self.removes_in_batches {
                 return self.operator.delete_with(&path).recursive(true).await;
             }
-            let mut lister = self.operator.lister_with(&path).recursive(true).await?;
-            while let Some(entry) = lister.next().await {
-                self.operator.delete(entry?.path()).await?;
+            // The whole list first: where its next page begins may be counted from its start.
+            for entry in self.operator.list_with(&path).recursive(true).await? {
+                self.operator.delete(entry.path()).await?;
             }
             Ok(())
         };
