@@ -140,10 +140,12 @@ def _sentence(summary: AutoscalerSummary, objective: str) -> str:
     )
     cost = wording.estimate_text(wording.plain(summary.cost))
     bound = f" ({summary.cost_bound:.3g} at its cap throughout)" if summary.cost_bound else ""
+    saves = summary.cost.high is not None and summary.cost.high < 1
+    scarce = " It costs less because it ran fewer machines than the load needs." if saves else ""
     return (
         f"With {name}, {wording.estimate_text(summary.violated_requests)} of the requests miss "
         f"{wording.clean(objective)}, at {cost} times the cost of a clairvoyant autoscaler{bound}."
-        f"{scales}{swings}"
+        f"{scarce}{scales}{swings}"
     )
 
 

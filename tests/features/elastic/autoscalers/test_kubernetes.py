@@ -164,6 +164,16 @@ def test_a_scale_in_takes_a_pod_out_of_rotation_before_it_is_removed() -> None:
     assert log.lines[-1]["billed"] == 1
 
 
+def test_only_a_pod_that_nobody_removes_dies() -> None:
+    log = Log()
+    for name in ("b", "c"):
+        log.take(1, "pod", pod(name))
+    log.take(2, "pod", pod("b", leaving=True))
+    for name, leaving in (("b", True), ("c", False)):
+        log.take(3, "pod", pod(name, phase="Failed", ready=False, leaving=leaving))
+    assert log.of("died") == [(3, "c")]
+
+
 def test_a_decision_that_no_visible_value_explains_is_named() -> None:
     log = Log()
     log.take(1, "metrics", usage(a=50))

@@ -137,7 +137,8 @@ class HpaFollower:
             self._step(name, "booted", report.at_ns)
         if view.is_ready and view.phase == "Running":
             self._step(name, "ready", report.at_ns)
-        if view.phase == "Failed":
+        # The program of a pod that is removed may end with the code of its signal: also "Failed".
+        if view.phase == "Failed" and not view.is_leaving:
             self._step(name, "died", report.at_ns)
         if not pod.is_present:
             self._leave(name, pod, report.at_ns)
