@@ -2,8 +2,9 @@
 
 The process holds a lock on a file of the lab; the kernel lets go of it when the process ends, also
 when it is killed. A lab whose lock is free has nobody who would remove it. One that was made by
-hand (`nephoscope lab up`) has no such file once it is up. Every command asks for such labs, so that
-this imports little.
+hand (`nephoscope lab up`) has no such file once it is up; one that has none, is not up and is not
+being changed is what a killed command left before it took its lease, or of what it was removing.
+Every command asks for such labs, so that this imports little.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ def waive(lab: str) -> None:
 
 
 def is_abandoned(lab: str) -> bool:
-    """Returns whether the process that leased a lab has ended; False for one without a lease."""
+    """Returns whether the process that made a lab for its work, or was making it, has ended."""
     try:
         descriptor = os.open(names.directory(lab) / _FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return _is_half_made(lab)
     except OSError:
         return False
     with contextlib.closing(os.fdopen(descriptor)) as file:
@@ -55,6 +58,18 @@ def is_abandoned(lab: str) -> bool:
         except OSError:
             return False
     return True
+
+
+def _is_half_made(lab: str) -> bool:
+    from nephoscope.measure.lab import state  # rarely needed
+    from nephoscope.measure.provisioning import UP
+
+    if state.is_busy(lab) or not names.directory(lab).is_dir():
+        return False
+    # What cannot be read may be of a lab that is up.
+    known = state.read(lab)
+    has_state = (names.directory(lab) / state.STATE).exists()
+    return not has_state if known is None else known.get("phase") != UP
 
 
 def abandoned() -> list[str]:

@@ -7,6 +7,7 @@ that it is free only when the last of them is gone, also after a kill.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -57,24 +58,33 @@ def making(lab: str) -> Iterator[int]:
 
     Raises UsageError when a lab of that name is there.
     """
-    path = names.directory(lab)
-    while True:
-        # Both again when a `down` of the last lab removes the parent in between.
-        names.RUN.mkdir(mode=0o700, exist_ok=True)
-        try:
-            path.mkdir(mode=0o700)
-            break
-        except FileNotFoundError:
-            continue
-        except FileExistsError:
-            raise clash(lab) from None
-    descriptor = _open(path)
-    if descriptor is None or not (try_lock(descriptor) and _is_still(descriptor, path)):
-        raise clash(lab)
+    while (descriptor := _made(lab)) is None:
+        continue
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _made(lab: str) -> int | None:
+    """Makes the folder and locks it; None where it was removed in between: a folder without a lock
+    looks like one that a killed command left."""
+    path = names.directory(lab)
+    # Again when a `down` of the last lab removes the parent in between.
+    names.RUN.mkdir(mode=0o700, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700)
+    except FileNotFoundError:
+        return None
+    except FileExistsError:
+        raise clash(lab) from None
+    if (descriptor := _open(path)) is None:
+        return None
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if _is_still(descriptor, path):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def clash(lab: str) -> UsageError:
