@@ -28,7 +28,7 @@ from .boundary import Boundary
 SIZE_BYTES = 32 << 10
 """Of the shorter input whose calls are counted; the longer one has twice as many."""
 CALLS_GROWTH = 2.6
-"""Of the calls when the input is doubled: 2, a logarithm, and what depends on where it is cut."""
+"""Of the calls when the input is doubled: 2, a logarithm, and the whole repetitions that fit."""
 FEW_CALLS = 20_000
 """Calls below which a fixed part, such as a program that is started, decides."""
 TIMED_BYTES = (128 << 10, 512 << 10)
@@ -41,8 +41,11 @@ ATTEMPTS = 3
 
 
 def lengthened(seed: bytes, size: int) -> bytes:
-    """An input that is repeated to a size: lines, mappings and lists have more of the same."""
-    return (seed * (size // max(len(seed), 1) + 1))[:size]
+    """An input that is repeated to about a size: lines, mappings and lists have more of the same.
+
+    Whole repetitions: one that is cut may be refused at its end, before most of the work.
+    """
+    return seed * (size // max(len(seed), 1) + 1)
 
 
 def renamed(seed: bytes, size: int) -> bytes:
