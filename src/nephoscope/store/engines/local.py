@@ -84,8 +84,9 @@ class LocalEngine:
 
     def _mapped(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
         if self._workers is None:
-            # Not forked: a process with threads, as Arrow has them, may deadlock in its child.
-            context = multiprocessing.get_context("forkserver")
+            # Not forked: a process with threads, as Arrow has them, may deadlock in its child. A
+            # server that forks would leave the folder of its socket when this process is killed.
+            context = multiprocessing.get_context("spawn")
             self._workers = ProcessPoolExecutor(self._processes, context, _starts)
         try:
             with _without_main():
