@@ -212,6 +212,23 @@ def test_an_order_is_held_step_by_step() -> None:
     assert order_of({**speeds, "japan": 50.0}).mark is Mark.NOT_COMPARABLE
 
 
+def test_an_order_that_the_plan_sets_is_no_reproduction() -> None:
+    """Round trips under delays that are set have their order by construction."""
+    khurshid = catalogue.load("khurshid-2009")
+
+    def mark_of(japan: float) -> Mark:
+        trips = {"chicago": 6.0, "mit": 28.0, "japan": japan}
+        lines = [
+            line("net.rtt", "rtt_p50_ns", noisy(trip, 0.01, seed), user)
+            for seed, (user, trip) in enumerate(trips.items())
+        ]
+        found = compare(khurshid, khurshid.part("users"), result(*lines))
+        return next(one.mark for one in found if one.id == "serial-requests-by-distance")
+
+    assert mark_of(170.0) is Mark.SET
+    assert mark_of(28.0) is Mark.NOT_COMPARABLE
+
+
 def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
     shaping = DELGADO.part("shaping")
     made = line(

@@ -167,7 +167,8 @@ def _judge(
         ranges = [interval for step in steps if (interval := rules.range_of(step)) is not None]
         if len(ranges) < len(steps):
             return Mark.NOT_COMPARABLE, _too_few(steps[0])
-        return rules.in_order(figure.order, ranges)
+        judged = rules.in_order(figure.order, ranges)
+        return _by_ground(entry, judged)
     assert estimate is not None
     assert figure.value is not None
     interval, band = rules.range_of(estimate), rules.range_of(figure)
@@ -186,6 +187,10 @@ def _judge(
     judged = rules.in_number(
         figure.value, band, interval, margin=entry.margin, neutral=entry.neutral
     )
+    return _by_ground(entry, judged)
+
+
+def _by_ground(entry: StudyComparison, judged: rules.Judgement) -> rules.Judgement:
     if entry.ground in CIRCULAR:
         return rules.circular(Mark.FITTED if entry.ground == "fitted" else Mark.SET, judged)
     return judged
