@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from nephoscope.core import documents
-from nephoscope.core.model import MetricResult
+from nephoscope.core.model import InvalidTrial, MetricResult, TrialStatus
 from nephoscope.features.studies import catalogue
 from nephoscope.features.studies.comparison import part_result
 from nephoscope.features.studies.comparison.rules import Mark
@@ -103,6 +104,22 @@ def test_a_run_that_lacks_a_setting_says_which() -> None:
     assert found.mark is Mark.NOT_COMPARABLE
     assert "no valid trial of cpu.pi time (cpu) on victim" in found.sentence
     assert found.measured is None
+
+
+@pytest.mark.parametrize(
+    ("others_valid", "amount"), [(True, "too few valid trials"), (False, "no valid trial")]
+)
+def test_excluded_trials_are_named_where_they_leave_no_estimate(
+    others_valid: bool, amount: str
+) -> None:
+    excluded = InvalidTrial(
+        "t", "cpu.pi", "victim", {"beside": "cpu"}, TrialStatus.INVALID, ("it was throttled",)
+    )
+    loss = line("cpu.pi", "digits_count", [1.0] * 5, beside="cpu")
+    run = result(pi(1000.0, "none", 1), *quiet(), *[loss] * others_valid)
+    found = compare(DELGADO, ISOLATION, replace(run, invalid=(excluded,)))
+    sentence = next(one.sentence for one in found if one.id == "cpu-time")
+    assert f"has {amount} of cpu.pi time (cpu) on victim: 1 was excluded (it was" in sentence
 
 
 def test_too_few_repetitions_are_no_interval() -> None:
