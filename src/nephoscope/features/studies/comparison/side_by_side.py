@@ -160,7 +160,7 @@ def _judge(
     obstacle: str,
 ) -> rules.Judgement:
     if entry.ground == "not comparable":
-        return Mark.NOT_COMPARABLE, "another quantity, or another mechanism"
+        return Mark.NOT_COMPARABLE, "another quantity, another mechanism, or no result of the study"
     if obstacle:
         return Mark.NOT_COMPARABLE, obstacle
     if steps:
