@@ -92,6 +92,12 @@ def control_failure(control: Control, result: RunResult) -> FailedControl | None
     return FailedControl(f"{head} ({reason})", estimate)
 
 
+def part_failure(part: Part, result: RunResult) -> FailedControl | None:
+    """Returns the first control of the whole part that does not hold; None when all do."""
+    failures = (control_failure(each, result) for each in part.controls if not each.comparisons)
+    return next(filter(None, failures), None)
+
+
 def _missed(control: Control, estimate: Estimate) -> str:
     """Returns what the control asks for and what was measured; '' where it holds."""
     low, high = estimate.low, estimate.high
