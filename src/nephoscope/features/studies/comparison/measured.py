@@ -97,10 +97,10 @@ def _absence(
 ) -> str:
     """Returns why the run has no estimate: no trial, or too few that were not excluded."""
 
-    def concerns(one: MetricResult | InvalidTrial) -> bool:
-        shared = {name: level for name, level in wanted.items() if name in one.factors}
-        is_same = one.benchmark == benchmark and target in ("", one.target)
-        return is_same and _has_levels(one.factors, shared)
+    def concerns(measurement: MetricResult | InvalidTrial) -> bool:
+        shared = {name: level for name, level in wanted.items() if name in measurement.factors}
+        is_same = measurement.benchmark == benchmark and target in ("", measurement.target)
+        return is_same and _has_levels(measurement.factors, shared)
 
     excluded = [trial for trial in result.invalid if concerns(trial)]
     if not excluded:
