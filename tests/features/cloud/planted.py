@@ -10,8 +10,8 @@ from nephoscope.features.cloud.picking import MachineSearch
 from nephoscope.features.cloud.search import CandidateMachine
 
 MODELS = ((0.17, 1.1), (0.4, 1.0), (0.42, 1.4), (0.01, 0.9))
-"""Share and speed of the CPU models behind one type: Zhuang 2012, Tables 4.1 and 5.1 and its example
-of section 5.2, which have no speed of the rarest one."""
+"""Share and speed of the CPU models behind one type: Zhuang 2012, Tables 4.1 and 5.1 and the
+example of section 5.2, which have no speed of the rarest one."""
 WITHIN = 0.03
 """Coefficient of variation of the machines of one model."""
 
