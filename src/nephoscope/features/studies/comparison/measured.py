@@ -107,7 +107,8 @@ def _absence(
         return f"the run has no valid trial of {description}"
     amount = "too few valid trials" if any(map(concerns, result.metrics)) else "no valid trial"
     number = f"{len(excluded)} {'was' if len(excluded) == 1 else 'were'} excluded"
-    return f"the run has {amount} of {description}: {number} ({excluded[0].reasons[0]})"
+    reason = excluded[0].reasons[0].rstrip(".")
+    return f"the run has {amount} of {description}: {number} ({reason})"
 
 
 def _has_levels(factors: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
