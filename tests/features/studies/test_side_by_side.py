@@ -356,3 +356,26 @@ def test_fairness_is_jains_index_of_both_sides() -> None:
 def test_limits_that_share_unfairly_contradict_the_proposal() -> None:
     found = disks(limited=(1.0, 4.0), free=(1.0, 4.0))
     assert found["fair-reads"].mark is Mark.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("warnings", "mark"), [((), Mark.CONTRADICTED), (("a load",), Mark.NOT_COMPARABLE)]
+)
+def test_a_value_without_a_control_is_not_contradicted_beside_other_work(
+    warnings: tuple[str, ...], mark: Mark
+) -> None:
+    """A ratio is: other work ran beside both of its sides."""
+    goodput = {"direction": "up", "beside": "none"}
+    lines = [
+        line("net.throughput", "goodput_bytes_per_s", noisy(4e6, 0.01, 1), **goodput),
+        pi(1000.0, "none", 1),
+        pi(900.0, "cpu", 2),
+        *quiet(),
+    ]
+    shaping = compare(DELGADO, DELGADO.part("shaping"), result(*lines), warnings)
+    value = next(one for one in shaping if one.id == "goodput-out")
+    assert value.mark is mark
+    assert value.sentence.startswith("Nothing is concluded") == bool(warnings)
+    isolation = compare(DELGADO, ISOLATION, result(*lines), warnings)
+    ratio = next(one for one in isolation if one.id == "cpu-time")
+    assert ratio.mark is Mark.CONTRADICTED
