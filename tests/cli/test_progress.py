@@ -58,7 +58,14 @@ def test_what_cannot_be_measured_is_said_at_once(capsys) -> None:  # type: ignor
         0, benchmark="disk.io", status=TrialStatus.FAILED, reasons=("no direct I/O\nhere",)
     )
     outcome = Outcome(
-        0, "local", "disk.io", {}, "refused", 0, 10, "it failed 3 times: no direct I/O here"
+        0,
+        "local",
+        "disk.io",
+        {"queue_depth": 32},
+        "refused",
+        0,
+        10,
+        "it failed 3 times: no direct I/O here",
     )
     output.forget_failures()
     with ProgressDisplay(io.StringIO()) as progress:
@@ -66,7 +73,7 @@ def test_what_cannot_be_measured_is_said_at_once(capsys) -> None:  # type: ignor
         progress.trial_ended(record, status(1.0))
         progress.alternative_ended(outcome, status(1.0))
     assert capsys.readouterr().err == (
-        "! disk.io: no direct I/O here\n! disk.io on local: it failed 3 times.\n"
+        "! disk.io: no direct I/O here\n! disk.io (queue depth 32) on local: it failed 3 times.\n"
     )
 
 

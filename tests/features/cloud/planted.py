@@ -9,8 +9,9 @@ from nephoscope.core.errors import RunFailed
 from nephoscope.features.cloud.picking import MachineSearch
 from nephoscope.features.cloud.search import CandidateMachine
 
-MODELS = ((0.5, 1.0), (0.3, 1.25), (0.2, 1.8))
-"""Share and speed of the CPU models behind one type."""
+MODELS = ((0.17, 1.1), (0.4, 1.0), (0.42, 1.4), (0.01, 0.9))
+"""Share and speed of the CPU models behind one type: Zhuang 2012, Tables 4.1 and 5.1 and the
+example of section 5.2, which have no speed of the rarest one."""
 WITHIN = 0.03
 """Coefficient of variation of the machines of one model."""
 

@@ -91,6 +91,23 @@ def test_the_whole_interval_has_to_lie_within_two_points(
     assert first(made(half, share=share)).shares[0].status == word
 
 
+@pytest.mark.parametrize(("whole", "status"), [(1.99, "missed"), (1.5, "not comparable")])
+def test_a_miss_on_a_busy_machine_is_not_comparable_unless_it_is_guaranteed(
+    whole: float, status: str
+) -> None:
+    busy = made(share=0.5)
+    one = {"cpus_max": 1, "cpu": None, "process": 0}
+    control = line("obtained_cpus", "cap-200", {"cpus_max": 2}, whole, 0.005)
+    cap = line("cpu_share_ratio", "cap-150", one, 0.5, 0.005)
+    rows = emulation.compare_rows(
+        STUDY, PARTS["share"], replace(busy, metrics=(*busy.metrics, control, cap))
+    )
+    reservation, capped, *_ = rows
+    assert (reservation.shares[0].status, capped.shares[0].status) == ("missed", status)
+    is_explained = "two loops whose cap is the whole machine" in emulation.summarise(rows)
+    assert is_explained == (status == "not comparable")
+
+
 def test_a_wrong_word_from_inside_is_told() -> None:
     row = first(made(word=Word.CAP_PER_MACHINE))
     assert row.verdict != row.expected

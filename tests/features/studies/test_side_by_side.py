@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from nephoscope.core import documents
-from nephoscope.core.model import MetricResult
+from nephoscope.core.model import InvalidTrial, MetricResult, TrialStatus
 from nephoscope.features.studies import catalogue
 from nephoscope.features.studies.comparison import part_result
 from nephoscope.features.studies.comparison.rules import Mark
@@ -103,6 +104,22 @@ def test_a_run_that_lacks_a_setting_says_which() -> None:
     assert found.mark is Mark.NOT_COMPARABLE
     assert "no valid trial of cpu.pi time (cpu) on victim" in found.sentence
     assert found.measured is None
+
+
+@pytest.mark.parametrize(
+    ("others_valid", "amount"), [(True, "too few valid trials"), (False, "no valid trial")]
+)
+def test_excluded_trials_are_named_where_they_leave_no_estimate(
+    others_valid: bool, amount: str
+) -> None:
+    excluded = InvalidTrial(
+        "t", "cpu.pi", "victim", {"beside": "cpu"}, TrialStatus.INVALID, ("it was throttled",)
+    )
+    loss = line("cpu.pi", "digits_count", [1.0] * 5, beside="cpu")
+    run = result(pi(1000.0, "none", 1), *quiet(), *[loss] * others_valid)
+    found = compare(DELGADO, ISOLATION, replace(run, invalid=(excluded,)))
+    sentence = next(one.sentence for one in found if one.id == "cpu-time")
+    assert f"has {amount} of cpu.pi time (cpu) on victim: 1 was excluded (it was" in sentence
 
 
 def test_too_few_repetitions_are_no_interval() -> None:
@@ -212,6 +229,23 @@ def test_an_order_is_held_step_by_step() -> None:
     assert order_of({**speeds, "japan": 50.0}).mark is Mark.NOT_COMPARABLE
 
 
+def test_an_order_that_the_plan_sets_is_no_reproduction() -> None:
+    """Round trips under delays that are set have their order by construction."""
+    khurshid = catalogue.load("khurshid-2009")
+
+    def mark_of(japan: float) -> Mark:
+        trips = {"chicago": 6.0, "mit": 28.0, "japan": japan}
+        lines = [
+            line("net.rtt", "rtt_p50_ns", noisy(trip, 0.01, seed), user)
+            for seed, (user, trip) in enumerate(trips.items())
+        ]
+        found = compare(khurshid, khurshid.part("users"), result(*lines))
+        return next(one.mark for one in found if one.id == "serial-requests-by-distance")
+
+    assert mark_of(170.0) is Mark.SET
+    assert mark_of(28.0) is Mark.NOT_COMPARABLE
+
+
 def test_what_cannot_be_compared_is_shown_all_the_same() -> None:
     shaping = DELGADO.part("shaping")
     made = line(
@@ -313,7 +347,7 @@ def test_fairness_is_jains_index_of_both_sides() -> None:
     assert found["fair-reads"].measured is not None
     assert found["fair-reads"].measured.value == pytest.approx(1, abs=0.001)
     unfair = found["unfair-reads"]
-    assert unfair.mark is Mark.IN_KIND
+    assert unfair.mark is Mark.NOT_COMPARABLE  # another mechanism than the study's
     assert unfair.measured is not None
     assert unfair.measured.value == pytest.approx(25 / (2 * 17), rel=0.02)
     assert found["share-of-reads"].mark is Mark.IN_KIND
@@ -322,3 +356,26 @@ def test_fairness_is_jains_index_of_both_sides() -> None:
 def test_limits_that_share_unfairly_contradict_the_proposal() -> None:
     found = disks(limited=(1.0, 4.0), free=(1.0, 4.0))
     assert found["fair-reads"].mark is Mark.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("warnings", "mark"), [((), Mark.CONTRADICTED), (("a load",), Mark.NOT_COMPARABLE)]
+)
+def test_a_value_without_a_control_is_not_contradicted_beside_other_work(
+    warnings: tuple[str, ...], mark: Mark
+) -> None:
+    """A ratio is: other work ran beside both of its sides."""
+    goodput = {"direction": "up", "beside": "none"}
+    lines = [
+        line("net.throughput", "goodput_bytes_per_s", noisy(4e6, 0.01, 1), **goodput),
+        pi(1000.0, "none", 1),
+        pi(900.0, "cpu", 2),
+        *quiet(),
+    ]
+    shaping = compare(DELGADO, DELGADO.part("shaping"), result(*lines), warnings)
+    value = next(one for one in shaping if one.id == "goodput-out")
+    assert value.mark is mark
+    assert value.sentence.startswith("Nothing is concluded") == bool(warnings)
+    isolation = compare(DELGADO, ISOLATION, result(*lines), warnings)
+    ratio = next(one for one in isolation if one.id == "cpu-time")
+    assert ratio.mark is Mark.CONTRADICTED

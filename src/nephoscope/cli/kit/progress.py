@@ -101,7 +101,7 @@ class ProgressDisplay(Observer):
         if outcome.word in _WORTH_TELLING and not ends_the_run:
             head, _, reason = output.one_line(outcome.reason).partition(": ")
             rest = "." if not reason or output.was_printed(reason) else f": {failure_text(reason)}"
-            self.say(f"! {outcome.benchmark} on {outcome.target}: {head}{rest}")
+            self.say(f"! {_what(outcome)} on {outcome.target}: {head}{rest}")
 
     def say(self, text: str) -> None:
         """Shows a line that stays."""
@@ -127,9 +127,9 @@ def _now(running: Mapping[str, tuple[TrialKey, Setting]], last: TrialKey) -> str
     return f"{_stage(last)}, {'; '.join(parts)}"
 
 
-def _what(setting: Setting) -> str:
-    levels = factors_text(setting.factors)
-    return f"{setting.benchmark} ({levels})" if levels else setting.benchmark
+def _what(measured: Setting | Outcome) -> str:
+    levels = factors_text(measured.factors)
+    return f"{measured.benchmark} ({levels})" if levels else measured.benchmark
 
 
 def done(status: Status) -> str:

@@ -10,11 +10,12 @@ from nephoscope.features.scheduler.inference.verdict import SchedulerVerdicts
 from nephoscope.features.studies.catalogue import Number, ReferenceStudy
 from nephoscope.features.studies.comparison import measured, rules
 from nephoscope.features.studies.comparison.rules import Range
-from nephoscope.features.studies.comparison.side_by_side import is_simulated
+from nephoscope.features.studies.comparison.side_by_side import is_simulated, part_failure
 from nephoscope.features.studies.definition.layouts import EmulatedRow, EmulatedShare
 from nephoscope.features.studies.definition.study import Part
 
 HOLDS, MISSED, UNSURE, ABSENT = "holds", "missed", "too wide", "not measured"
+NOT_COMPARABLE = "not comparable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class LabelledValue:
 
 @dataclass(frozen=True, slots=True)
 class ShareOutcome:
-    """One share. status: holds (the whole interval lies within), missed, too wide, not measured.
+    """One share. status: holds (the whole interval lies within), missed, too wide, not measured,
+    or not comparable: missed where a control does not hold.
 
     simulated: the measured share comes from a model.
     """
@@ -43,7 +45,10 @@ class ShareOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """One emulated row. verdict: of the scheduler inference; '' where it was not asked."""
+    """One emulated row. verdict: of the scheduler inference; '' where it was not asked.
+
+    obstacle: why a share that is missed proves nothing; '' where the controls hold.
+    """
 
     part: str
     id: str
@@ -55,6 +60,7 @@ class RowOutcome:
     verdict: str
     sentence: str
     why: str
+    obstacle: str = ""
 
     @property
     def all_shares_hold(self) -> bool:
@@ -63,10 +69,15 @@ class RowOutcome:
 
 
 def compare_rows(study: ReferenceStudy, part: Part, result: RunResult) -> list[RowOutcome]:
-    """Returns every emulated row of the part, from a run of its plan."""
+    """Returns every emulated row of the part, from a run of its plan.
+
+    Where a control of the whole part does not hold, no share counts as missed but a guaranteed one.
+    """
+    failure = part_failure(part, result) if part.emulated else None
     rows = []
     for row in part.emulated:
-        shares = tuple(_share(study, row, share, result) for share in row.shares)
+        obstacle = failure.reason if failure and not row.guaranteed else ""
+        shares = tuple(_share(study, row, share, result, obstacle) for share in row.shares)
         verdict, sentence = _inferred(row, result)
         rows.append(
             RowOutcome(
@@ -80,13 +91,18 @@ def compare_rows(study: ReferenceStudy, part: Part, result: RunResult) -> list[R
                 verdict,
                 sentence,
                 row.why,
+                obstacle,
             )
         )
     return rows
 
 
 def _share(
-    study: ReferenceStudy, row: EmulatedRow, share: EmulatedShare, result: RunResult
+    study: ReferenceStudy,
+    row: EmulatedRow,
+    share: EmulatedShare,
+    result: RunResult,
+    obstacle: str,
 ) -> ShareOutcome:
     outcome = ShareOutcome(
         share.name,
@@ -104,7 +120,8 @@ def _share(
     except measured.Absent as error:
         return replace(outcome, absent=str(error))
     holds = rules.lies_within(estimate, Range(share.set_to - row.within, share.set_to + row.within))
-    status = {True: HOLDS, False: MISSED, None: UNSURE}[holds]
+    missed = NOT_COMPARABLE if obstacle else MISSED
+    status = {True: HOLDS, False: missed, None: UNSURE}[holds]
     return replace(outcome, status=status, measured=estimate)
 
 
@@ -120,7 +137,7 @@ def _inferred(row: EmulatedRow, result: RunResult) -> tuple[str, str]:
 
 
 def summarise(rows: Sequence[RowOutcome]) -> str:
-    """Returns one sentence: how many rows hold, and how many verdicts are right."""
+    """Returns how many rows hold, how many verdicts are right, and why a miss proves nothing."""
     good = sum(row.all_shares_hold for row in rows)
     expected = [row for row in rows if row.expected]
     right = sum(row.verdict == row.expected for row in expected)
@@ -128,4 +145,8 @@ def summarise(rows: Sequence[RowOutcome]) -> str:
     named = (
         f"; the scheduler of {right} of {len(expected)} is inferred correctly" if expected else ""
     )
-    return f"{text}{named}."
+    reasons = {
+        row.obstacle for row in rows if any(share.status == NOT_COMPARABLE for share in row.shares)
+    }
+    reason = "".join(f" {each[0].upper()}{each[1:]}." for each in sorted(reasons))
+    return f"{text}{named}.{reason}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from nephoscope.core.model import Better, Estimate, MetricResult, RunResult
+from nephoscope.core.model import Better, Estimate, InvalidTrial, MetricResult, RunResult
 from nephoscope.core.naming import line_name
 from nephoscope.features.studies.definition.selectors import MeasuredFigure, MetricSelection
 from nephoscope.results.names import AUXILIARY_FACTORS
@@ -83,13 +83,32 @@ def select(result: RunResult, figure: MeasuredFigure, selection: MetricSelection
     ]
     description = line_name(benchmark, name, factors) + (f" on {target}" if target else "")
     if not matches:
-        raise Absent(f"the run has no valid trial of {description}")
+        raise Absent(_absence(result, benchmark, target, factors, description))
     # A metric of everything, and those of its parts: nothing more was selected than the first.
     fewest = min(len(metric.factors) for metric in matches)
     matches = [metric for metric in matches if len(metric.factors) == fewest]
     if len(matches) > 1:
         raise Absent(f"the run has {len(matches)} lines of {description}; study.yaml must name one")
     return matches[0]
+
+
+def _absence(
+    result: RunResult, benchmark: str, target: str, wanted: Mapping[str, Any], description: str
+) -> str:
+    """Returns why the run has no estimate: no trial, or too few that were not excluded."""
+
+    def concerns(measurement: MetricResult | InvalidTrial) -> bool:
+        shared = {name: level for name, level in wanted.items() if name in measurement.factors}
+        is_same = measurement.benchmark == benchmark and target in ("", measurement.target)
+        return is_same and _has_levels(measurement.factors, shared)
+
+    excluded = [trial for trial in result.invalid if concerns(trial)]
+    if not excluded:
+        return f"the run has no valid trial of {description}"
+    amount = "too few valid trials" if any(map(concerns, result.metrics)) else "no valid trial"
+    number = f"{len(excluded)} {'was' if len(excluded) == 1 else 'were'} excluded"
+    reason = excluded[0].reasons[0].rstrip(".")
+    return f"the run has {amount} of {description}: {number} ({reason})"
 
 
 def _has_levels(factors: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

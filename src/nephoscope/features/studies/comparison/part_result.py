@@ -36,7 +36,7 @@ def compare_part(
     return PartResult(
         part,
         str(result.run.id),
-        tuple(compare(study, part, result)),
+        tuple(compare(study, part, result, warnings)),
         tuple(fill_tables(study, part, result)),
         tuple(fill_figures(study, part, result)),
         tuple(warnings),

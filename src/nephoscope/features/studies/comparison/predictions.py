@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.studies.comparison import measured, rules
 from nephoscope.features.studies.comparison.rules import Range
-from nephoscope.features.studies.comparison.side_by_side import control_failure
+from nephoscope.features.studies.comparison.side_by_side import part_failure
 from nephoscope.features.studies.definition.layouts import PredictionLayout
 from nephoscope.features.studies.definition.study import Part
 
@@ -52,8 +52,7 @@ def compare_predictions(part: Part, result: RunResult) -> list[ModelPrediction]:
 
     Where a control of the whole part does not hold, nothing is decided.
     """
-    failures = (control_failure(each, result) for each in part.controls if not each.comparisons)
-    failure = next(filter(None, failures), None) if part.predictions else None
+    failure = part_failure(part, result) if part.predictions else None
     obstacle = failure.reason if failure else ""
     return [
         ModelPrediction(

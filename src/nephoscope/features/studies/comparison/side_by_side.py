@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from nephoscope.catalog import SIMULATED
 from nephoscope.core.model import Estimate, RunResult
@@ -12,6 +13,10 @@ from nephoscope.features.studies.comparison.published import ReferenceFigure, co
 from nephoscope.features.studies.comparison.rules import Mark
 from nephoscope.features.studies.definition.selectors import Cell
 from nephoscope.features.studies.definition.study import CIRCULAR, Control, Part, StudyComparison
+
+DISTURBED = (
+    "Nothing is concluded: other work ran on this machine, and no control covers this value."
+)
 
 Location = tuple[str, Cell]
 """Table, then row and column of a published number."""
@@ -61,11 +66,14 @@ def is_simulated(benchmark: str) -> bool:
     return benchmark.startswith(SIMULATED)
 
 
-def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[ComparisonOutcome]:
+def compare(
+    study: ReferenceStudy, part: Part, result: RunResult, warnings: Sequence[str] = ()
+) -> list[ComparisonOutcome]:
     """Returns every comparison of the part with a run of its plan, in the order of study.yaml.
 
     Where a control of the part does not hold, nothing is concluded but what is guaranteed, and
-    each sentence gives the reason.
+    each sentence gives the reason. A value without a control is not contradicted by a run that has
+    warnings about its machine; a ratio is, because both its sides ran beside the same other work.
     """
     failures = [(control, control_failure(control, result)) for control in part.controls]
     outcomes = []
@@ -75,8 +83,24 @@ def compare(study: ReferenceStudy, part: Part, result: RunResult) -> list[Compar
             for control, failure in failures
             if failure and (not control.comparisons or entry.id in control.comparisons)
         )
-        outcomes.append(_outcome(study, part, entry, result, next(concerned, None)))
+        outcome = _outcome(study, part, entry, result, next(concerned, None))
+        outcomes.append(_undisturbed(outcome, part, entry) if warnings else outcome)
     return outcomes
+
+
+def _undisturbed(
+    outcome: ComparisonOutcome, part: Part, entry: StudyComparison
+) -> ComparisonOutcome:
+    """Returns the outcome without a contradiction that other work on the machine may have made."""
+    has_control = any(
+        not each.comparisons or entry.id in each.comparisons for each in part.controls
+    )
+    is_sure = has_control or entry.guaranteed or outcome.simulated
+    is_value = entry.measured is not None and entry.measured.is_single
+    if outcome.mark is not Mark.CONTRADICTED or is_sure or not is_value:
+        return outcome
+    sentence = f"{DISTURBED} {outcome.sentence}"
+    return replace(outcome, mark=Mark.NOT_COMPARABLE, sentence=sentence)
 
 
 def control_failure(control: Control, result: RunResult) -> FailedControl | None:
@@ -90,6 +114,12 @@ def control_failure(control: Control, result: RunResult) -> FailedControl | None
         return None
     head = f"the control does not hold, so nothing is concluded: {control.claim}"
     return FailedControl(f"{head} ({reason})", estimate)
+
+
+def part_failure(part: Part, result: RunResult) -> FailedControl | None:
+    """Returns the first control of the whole part that does not hold; None when all do."""
+    failures = (control_failure(each, result) for each in part.controls if not each.comparisons)
+    return next(filter(None, failures), None)
 
 
 def _missed(control: Control, estimate: Estimate) -> str:
@@ -160,14 +190,15 @@ def _judge(
     obstacle: str,
 ) -> rules.Judgement:
     if entry.ground == "not comparable":
-        return Mark.NOT_COMPARABLE, "another quantity, or another mechanism"
+        return Mark.NOT_COMPARABLE, "another quantity, another mechanism, or no result of the study"
     if obstacle:
         return Mark.NOT_COMPARABLE, obstacle
     if steps:
         ranges = [interval for step in steps if (interval := rules.range_of(step)) is not None]
         if len(ranges) < len(steps):
             return Mark.NOT_COMPARABLE, _too_few(steps[0])
-        return rules.in_order(figure.order, ranges)
+        judged = rules.in_order(figure.order, ranges)
+        return _by_ground(entry, judged)
     assert estimate is not None
     assert figure.value is not None
     interval, band = rules.range_of(estimate), rules.range_of(figure)
@@ -186,6 +217,10 @@ def _judge(
     judged = rules.in_number(
         figure.value, band, interval, margin=entry.margin, neutral=entry.neutral
     )
+    return _by_ground(entry, judged)
+
+
+def _by_ground(entry: StudyComparison, judged: rules.Judgement) -> rules.Judgement:
     if entry.ground in CIRCULAR:
         return rules.circular(Mark.FITTED if entry.ground == "fitted" else Mark.SET, judged)
     return judged

@@ -127,8 +127,9 @@ class EmulatedRow(Record):
     """A published row that the lab emulates: its mechanism, and what it has to grant.
 
     within: maximum distance of the whole measured interval from what was set, in `unit`. verdict:
-    what the scheduler inference has to say on `target`; '' where it is not asked. why: how the
-    mechanism represents the study's.
+    what the scheduler inference has to say on `target`; '' where it is not asked. guaranteed: it
+    is granted whatever else runs, so the part's controls do not matter. why: how the mechanism
+    represents the study's.
     """
 
     id: str = Field(pattern=NAME)
@@ -138,6 +139,7 @@ class EmulatedRow(Record):
     unit: str = "% of a CPU"
     within: Annotated[float, Field(gt=0)] = 2.0
     verdict: str = ""
+    guaranteed: bool = False
     why: Text
 
     @model_validator(mode="after")

@@ -66,7 +66,8 @@ class StudyComparison(Record):
             raise ValueError(f"{self.id}: a comparison needs `measured`")
         if self.published.bound and (self.margin or self.neutral is not None):
             raise ValueError(f"{self.id}: a `bound` has no `margin` and no `neutral`")
-        by_margin = self.ground in IN_NUMBER | CIRCULAR and not self.published.bound
+        is_order = bool(self.published.order) and self.ground in CIRCULAR
+        by_margin = self.ground in IN_NUMBER | CIRCULAR and not (self.published.bound or is_order)
         if by_margin and not (self.margin and self.margin_why):
             raise ValueError(f"{self.id}: {self.ground} needs `margin` and `margin_why`")
         order = set(self.published.order)

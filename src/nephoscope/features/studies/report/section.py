@@ -216,7 +216,7 @@ def _emulated(rows: Sequence[RowOutcome]) -> list[Block]:
     inferred = (
         Item(
             wording.clean(f"{row.title}: {verdict_text(row) or 'scheduler not inferred.'}"),
-            tone="" if row.verdict == row.expected else "warning",
+            tone="" if row.verdict == row.expected else "notice" if row.obstacle else "warning",
             details=(row.why,),
         )
         for row in rows
