@@ -12,7 +12,7 @@ import ast
 import functools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -128,10 +128,15 @@ def _rust_tokens(text: str) -> Iterator[tuple[str, int]]:
             yield match[0], match.start()
 
 
-def refusals() -> Iterator[str]:
-    """Yields a sentence for each refused name, and each refused phrase in a message."""
+def refusals(files: Collection[Path] = ()) -> Iterator[str]:
+    """Yields a sentence for each refused name, and each refused phrase in a message.
+
+    files: absolute paths of the sources to read; none stands for all.
+    """
     python = [*ROOT.glob("src/**/*.py"), *ROOT.glob("tools/*.py")]
     for path in sorted([*python, *ROOT.glob("crates/*/src/**/*.rs")]):
+        if files and path not in files:
+            continue
         text, file = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
         if path.suffix == ".py":
             tree = ast.parse(text)
@@ -147,8 +152,9 @@ def refusals() -> Iterator[str]:
 
 
 def main() -> int:
-    """Prints what is refused; returns 1 where something is."""
-    lines = list(refusals())
+    """Prints what is refused, in the files of the command line or in all; returns 1 where something
+    is."""
+    lines = list(refusals({Path(word).resolve() for word in sys.argv[1:]}))
     sys.stderr.write("".join(f"{line}\n" for line in lines))
     return 1 if lines else 0
 

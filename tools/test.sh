@@ -28,6 +28,12 @@ pythons() { # marks, further options
   .venv/bin/python -m pytest -q -rsfE -m "$@"
 }
 
+# Each worker would rewrite the assertions of every test in a new checkout, which takes longer than all
+# else that it does before its first test. What is wrong with a test is reported by the run itself.
+compile_tests() {
+  .venv/bin/python -m pytest -qq --collect-only >/dev/null 2>&1 || true
+}
+
 # What may not be installed here is skipped; what is missing otherwise fails its tests.
 install_tools() { # "slow" for what only slow tests need, too
   local left_out
@@ -78,6 +84,7 @@ case "${1:-}" in
   --all) part "Programs that tests start" install_tools slow ;;
   *) part "Programs that tests start" install_tools ;;
 esac
+part "Byte code of the tests" compile_tests
 part "Python without measurements" pythons "${slow}not alone$tools" -n "$(($(nproc) + 2))" --dist loadfile --no-loadscope-reorder
 part "Building the Rust tests, what is left of it" finish_building
 part "Rust without measurements" cargo test --locked --workspace "${kinds[@]}" "${measuring[@]/#/--exclude=}" "${ignored[@]}"

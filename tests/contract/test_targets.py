@@ -181,24 +181,28 @@ def test_trials_follow_one_another(factory: Callable[[], Target]) -> None:
     assert [trial.samples[0].value for trial in using(factory, three)] == [1.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    ("failure", "name", "exit_code"),
-    [
-        ("error", "told_to_fail", 3),
-        ("lacks", "told_to_lack", 4),
-        ("exit", "probe_died", 3),
-        ("truncated", "probe_died", 3),
-        ("garbage", "bad_output", 3),
-        ("nan", "not_a_number", 3),
-    ],
+FAILURES = (
+    ("error", "told_to_fail", 3),
+    ("lacks", "told_to_lack", 4),
+    ("exit", "probe_died", 3),
+    ("truncated", "probe_died", 3),
+    ("garbage", "bad_output", 3),
+    ("nan", "not_a_number", 3),
 )
-def test_every_way_to_fail_has_its_name(
-    factory: Callable[[], Target], failure: str, name: str, exit_code: int
-) -> None:
-    trial = run(factory, failure=failure, samples=3)
-    assert (trial.failure.name, trial.failure.exit_code) == (name, exit_code)
-    assert (trial.samples, trial.done) == ((), None)
-    assert "\n" not in str(trial.failure)
+"""What `null` is asked for, the name of the failure that comes of it, and its exit code."""
+
+
+def test_every_way_to_fail_has_its_name(factory: Callable[[], Target]) -> None:
+    async def each(target: Target) -> list[Any]:
+        return [
+            await target.run("null", {"failure": failure, "samples": 3}, 30)
+            for failure, _, _ in FAILURES
+        ]
+
+    for (failure, name, exit_code), trial in zip(FAILURES, using(factory, each), strict=True):
+        assert (trial.failure.name, trial.failure.exit_code) == (name, exit_code), failure
+        assert (trial.samples, trial.done) == ((), None), failure
+        assert "\n" not in str(trial.failure), failure
 
 
 def test_a_parameter_out_of_bounds_is_a_failure(factory: Callable[[], Target]) -> None:
@@ -262,21 +266,28 @@ def test_put_and_get_bring_a_file_there_and_back(
     assert back.read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../up", "a/../../b", ""])
 def test_names_that_lead_out_of_the_work_folder_are_refused(
-    factory: Callable[[], Target], tmp_path: Path, name: str
+    factory: Callable[[], Target], tmp_path: Path
 ) -> None:
     source = tmp_path / "source"
     source.write_bytes(b"x")
-    with pytest.raises(TargetError, match="no name inside the work folder"):
-        using(factory, lambda target: target.put(source, name))
+
+    async def put(target: Target) -> None:
+        for name in ("/etc/passwd", "../up", "a/../../b", ""):
+            with pytest.raises(TargetError, match="no name inside the work folder"):
+                await target.put(source, name)
+
+    using(factory, put)
 
 
 def test_missing_files_are_told(factory: Callable[[], Target], tmp_path: Path) -> None:
-    with pytest.raises(TargetError):
-        using(factory, lambda target: target.put(tmp_path / "none", "name"))
-    with pytest.raises(TargetError):
-        using(factory, lambda target: target.get("none", tmp_path / "back"))
+    async def work(target: Target) -> None:
+        with pytest.raises(TargetError):
+            await target.put(tmp_path / "none", "name")
+        with pytest.raises(TargetError):
+            await target.get("none", tmp_path / "back")
+
+    using(factory, work)
 
 
 def test_close_may_be_called_twice(factory: Callable[[], Target]) -> None:

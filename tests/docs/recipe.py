@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -141,10 +142,13 @@ class Copy:
         return self.run(STATUS).splitlines()
 
     def check_style(self) -> None:
-        """Refuses texts that `make check` would: format, lint and names of Python."""
+        """Refuses new and changed texts that `make check` would: format, lint and names of Python."""
         ruff = Path(sys.executable).with_name("ruff")
+        python = [name for line in self.touched() if (name := line[3:]).endswith(".py")]
+        files = shlex.join(python)
         self.run(
-            f"{ruff} format --check . && {ruff} check . && {sys.executable} tools/check_names.py"
+            f"{ruff} format --check {files} && {ruff} check {files} && "
+            f"{sys.executable} tools/check_names.py {files}"
         )
 
     def reset(self) -> None:

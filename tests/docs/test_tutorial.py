@@ -1,11 +1,12 @@
 """The tutorial's commands do what it says: run in order, exit codes and output compared.
 
-In an expected output `...` stands for anything. A block with a title is written to that file.
+The result of its survey, which takes half a minute, is complete and of the documented form. In an expected output `...` stands for anything. A block with a title is written to that file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import shlex
 import socket
@@ -15,8 +16,10 @@ import time
 from collections.abc import Iterator
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests import schemas
 from tests.e2e.conftest import run_inside
 from tests.profiles import by_profile
 
@@ -70,6 +73,7 @@ def test_every_command_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.Monke
     assert budgets
     with contextlib.ExitStack() as background:
         follow(tutorial, tmp_path, monkeypatch, background)
+    check_survey()
 
 
 def follow(
@@ -101,3 +105,34 @@ def follow(
             )
             assert matches, told
     assert ran == len(re.findall(r"^\$ ", tutorial, flags=re.M)) > 10
+
+
+def check_survey() -> None:
+    """The stored result of the quick survey."""
+    runs = run_inside(["runs", "--json"]).json()["runs"]
+    (survey,) = (run["id"] for run in runs if run["plan"] == "survey-quick")
+    done = run_inside(["show", survey, "--json"])
+    assert done.code == 0, done.err
+    result = done.json()
+    schemas.validate(result, schemas.result_schema())
+    assert len(result["metrics"]) >= 25
+    for metric in result["metrics"]:
+        check_metric(metric)
+    assert result["run"]["state"] == "finished"
+    report = Path(result["run"]["report"])
+    assert report.is_file()
+    assert 1000 < report.stat().st_size < 3_000_000
+
+
+def check_metric(metric: dict[str, Any]) -> None:
+    """Every figure is complete; an interval is missing only where a sentence says why."""
+    estimate = metric["estimate"]
+    assert math.isfinite(estimate["value"])
+    assert estimate["unit"]
+    assert estimate["method"]
+    assert estimate["n"] >= 1
+    assert metric["better"] in ("higher", "lower", "none")
+    if estimate["low"] is None or estimate["high"] is None:
+        assert metric["warnings"] or estimate["note"], metric
+    else:
+        assert estimate["low"] <= estimate["value"] <= estimate["high"], metric

@@ -212,12 +212,12 @@ def test_how_small_a_slowdown_would_i_see_here(ask: Asking) -> None:
     """
     rng = random.Random(4)
     ask.write("sleeps.sh", SLEEPS)
-    ask.write("times", "".join(f"{rng.uniform(0.02, 0.12):.4f}\n" for _ in range(2000)))
+    ask.write("times", "".join(f"{rng.uniform(0.01, 0.06):.4f}\n" for _ in range(2000)))
     one = "--command 'sh sleeps.sh' --set maximum_runs=1 --seed 1"
 
     def measure() -> tuple[str, bool]:
         ask.write("count", "0")
-        noise = ask(f"nephoscope noise {one} --for 15s --repetitions 30 --json").json()
+        noise = ask(f"nephoscope noise {one} --for 8s --repetitions 30 --json").json()
         (row,) = (row for row in noise["results"][0]["comparisons"] if row["n"] == 30)
         ask.write("count", "1000")
         bench = ask(f"nephoscope bench {one} --command 'sh sleeps.sh' -r 30 --json").json()

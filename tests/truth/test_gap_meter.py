@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests import hardware
 from tests.attempts import attempt
+from tests.majorities import hold_in_most
 from tests.hardware import Feature
 from trials import probe_path
 
@@ -57,18 +58,28 @@ def test_it_sees_who_keeps_the_spare_cpu_busy() -> None:
     def measure() -> tuple[str, bool]:
         load = ["taskset", "-c", "1", probe_path(), "run", "load.cpu", "--params"]
         # What is missing of a free CPU is others' doing: the least of three looks has least of it.
-        free = min(missed() for _ in range(3))
+        # One below half of what is taken at least needs no other.
+        free = 1.0
+        for _ in range(3):
+            if (free := min(free, missed())) < 0.1:
+                break
+        looks: list[float] = []
+
+        def near() -> tuple[bool, bool, bool]:
+            looks.append(missed())
+            return looks[-1] >= 0.2, looks[-1] <= 0.8, looks[-1] > 2 * free
+
         with subprocess.Popen(
             [*load, json.dumps({"threads": 1, "duration_ns": 8_000_000_000})],
             stdout=subprocess.DEVNULL,
         ) as busy:
             try:
-                taken = sorted(missed() for _ in range(3))[1]
+                # A slice of the other within 5 ms is a fifth of them at least, and a look that began
+                # in the meter's favour loses less than half.
+                held = hold_in_most(3, near)
             finally:
                 busy.kill()
-        # A slice of the other within 5 ms is a fifth of them at least, and a look that began in
-        # the meter's favour loses less than half.
-        return f"free {free:.3f}, taken {taken:.3f}", 0.2 <= taken <= 0.8 and free < taken / 2
+        return f"free {free:.3f}, taken {', '.join(f'{look:.3f}' for look in looks)}", held
 
     attempt("gaps of a busy spare CPU", measure, contends=True)
 

@@ -259,8 +259,8 @@ def test_a_generator_measures_what_lindleys_recursion_predicts(
 def test_a_generator_measures_the_stalls_of_the_schedule(tmp_path: Path) -> None:
     """A tenth of the requests is due in a stall and waits for its end: 90 of 100 ms at p99."""
     stalls = {"stall_every_ns": 1000 * MS, "stall_ns": 100 * MS}
-    # Three periods from anywhere on, once stalls have begun, meet three whole stalls.
-    times_s = [1.2 + index / 1000 for index in range(3000)]
+    # Two periods from anywhere on, once stalls have begun, meet two whole stalls.
+    times_s = [1.2 + index / 1000 for index in range(2000)]
 
     def measure() -> tuple[str, bool]:
         with serving({**stalls, "spin_ns": MS // 10}) as server:

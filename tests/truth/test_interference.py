@@ -36,6 +36,9 @@ SHARE = "cpu_share_ratio"
 """The part of a CPU that a loop gets: unlike the time of fixed work, it does not move with the
 clock rate of a machine that is shared itself, so that few rounds tell much."""
 
+ROUNDS = 6
+"""The fewest pairs that have an interval at 95 %: shares hardly differ from round to round."""
+
 DIGITS = "pi_digits_per_s"
 
 
@@ -136,7 +139,7 @@ def test_a_neighbour_on_the_same_cpu_takes_half_of_it_and_gives_it_back(tmp_path
     tried(
         "same CPU",
         tmp_path,
-        lambda path: shared(path, "cpu.gaps", SHARE, 8, duration_ns=200_000_000),
+        lambda path: shared(path, "cpu.gaps", SHARE, ROUNDS, duration_ns=200_000_000),
     )
 
 
@@ -166,7 +169,7 @@ def test_a_neighbour_on_another_cpu_takes_nothing_or_it_is_said_why(tmp_path: Pa
     tried(
         "other CPU",
         tmp_path,
-        lambda path: other_cpu(path, "cpu.gaps", SHARE, 8, duration_ns=200_000_000),
+        lambda path: other_cpu(path, "cpu.gaps", SHARE, ROUNDS, duration_ns=200_000_000),
     )
 
 
@@ -194,7 +197,7 @@ def test_half_a_quota_doubles_the_time_is_called_the_own_quota_and_ends_with_it(
     tried(
         "half a quota",
         tmp_path,
-        lambda path: capped(path, "cpu.gaps", SHARE, 8, duration_ns=500_000_000),
+        lambda path: capped(path, "cpu.gaps", SHARE, ROUNDS, duration_ns=500_000_000),
     )
 
 
@@ -227,7 +230,7 @@ def dosed(path: Path, rounds: int, **params: Any) -> tuple[str, bool]:
 
 
 def test_more_of_a_neighbour_takes_more(tmp_path: Path) -> None:
-    tried("dose", tmp_path, lambda path: dosed(path, 6, duration_ns=200_000_000))
+    tried("dose", tmp_path, lambda path: dosed(path, ROUNDS, duration_ns=200_000_000))
 
 
 @pytest.mark.slow

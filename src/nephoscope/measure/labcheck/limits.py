@@ -15,7 +15,8 @@ from nephoscope.measure.labcheck.frame import Check, CheckMeasurement
 from nephoscope.measure.labcheck.measuring import TIMEOUT_S, mean, together, trials, value
 from nephoscope.measure.targets.base import TargetTrial
 
-_TRIALS = 3
+TRIALS = 3
+"""Windows of each check of a share or a rate."""
 _WINDOW_NS = 2_000_000_000
 _STARTING, _PERIODS = 2, 20
 
@@ -35,7 +36,7 @@ def cap_check(cap_cpus: float) -> Check:
             "interval_ns": PERIOD_US * 1000,
             "duration_ns": (_STARTING + _PERIODS) * PERIOD_US * 1000 + 50_000_000,
         }
-        seen = await trials(lab, "a", instruments.LOAD_CPU, [params] * _TRIALS)
+        seen = await trials(lab, "a", instruments.LOAD_CPU, [params] * TRIALS)
         return mean([steady(trial, loops) for trial in seen])
 
     period_ms = PERIOD_US / 1000
@@ -48,7 +49,7 @@ def cap_check(cap_cpus: float) -> Check:
         low=cap_cpus - 0.02,
         high=cap_cpus + 0.02,
         how=f"load.cpu, {_PERIODS} periods of {period_ms:g} ms after the first {_STARTING}, "
-        f"{_TRIALS} times: a group starts with the whole quota of the period that it comes into. "
+        f"{TRIALS} times: a group starts with the whole quota of the period that it comes into. "
         "2 points: the kernel sees that a quota is used up at a tick, 4 ms at 250 Hz, and takes it "
         "from a later period.",
         topology={"hosts": {"a": {"cpu": {"cap": cap_cpus}}}},
@@ -62,7 +63,7 @@ def reservation_check(slice_s: float, period_s: float) -> Check:
     share = slice_s / period_s
 
     async def measure(lab: Lab, check: Check) -> CheckMeasurement:
-        seen = await trials(lab, "a", instruments.CPU_GAPS, [_params(machine_cpus()[:1])] * _TRIALS)
+        seen = await trials(lab, "a", instruments.CPU_GAPS, [_params(machine_cpus()[:1])] * TRIALS)
         return mean([value(trial, "obtained_cpus") for trial in seen])
 
     return Check(
@@ -73,7 +74,7 @@ def reservation_check(slice_s: float, period_s: float) -> Check:
         unit="cpus",
         low=share - 0.015,
         high=share + 0.015,
-        how=f"cpu.gaps, {_TRIALS} windows of 2 s. 1.5 points: the window cuts two periods, at most "
+        how=f"cpu.gaps, {TRIALS} windows of 2 s. 1.5 points: the window cuts two periods, at most "
         "0.4 points; the timer that ends a slice is late when the machine is busy.",
         topology={"hosts": {"a": {"cpu": {"reservation": {"slice": slice_s, "period": period_s}}}}},
         measure=measure,
@@ -89,14 +90,14 @@ def weight_check(weights: tuple[int, int]) -> Check:
         cgroups.favour(lab.name)
         shares = []
         used = 0.0
-        for _ in range(_TRIALS):
+        for _ in range(TRIALS):
             # The kernel shares a CPU in turns of some milliseconds: 500 of them in a window.
             trials = await together(
                 lab, ("a", "b"), instruments.CPU_GAPS, _params(machine_cpus()[:1])
             )
             a, b = (value(trial, "obtained_cpus") for trial in trials)
             shares.append(a / (a + b))
-            used += (a + b) / _TRIALS
+            used += (a + b) / TRIALS
         return mean(shares, f"together {used:.2f} CPUs", together_cpus=used)
 
     cpu: dict[str, Any] = {"cpus": machine_cpus()[:1]}
@@ -109,7 +110,7 @@ def weight_check(weights: tuple[int, int]) -> Check:
         unit="ratio",
         low=share - 0.02,
         high=share + 0.02,
-        how=f"cpu.gaps in both at one moment, {_TRIALS} windows of 2 s; its part of what both got. "
+        how=f"cpu.gaps in both at one moment, {TRIALS} windows of 2 s; its part of what both got. "
         "2 points: each switch comes with a tick of the kernel, 4 ms at 250 Hz.",
         topology={
             "hosts": {name: {"cpu": {**cpu, "weight": weight}} for name, weight in hosts.items()}
@@ -151,7 +152,7 @@ def disk_check(direction: Literal["read", "write"], bytes_per_s: float) -> Check
             "duration_ns": 2_000_000_000,
             "direct": True,
         }
-        seen = await trials(lab, "a", instruments.DISK_IO, [params] * _TRIALS)
+        seen = await trials(lab, "a", instruments.DISK_IO, [params] * TRIALS)
         return mean([value(trial, "disk_bytes_per_s") for trial in seen])
 
     return Check(
@@ -162,7 +163,7 @@ def disk_check(direction: Literal["read", "write"], bytes_per_s: float) -> Check
         unit="bytes_per_s",
         low=0.9 * bytes_per_s,
         high=1.1 * bytes_per_s,
-        how=f"disk.io, {_TRIALS} windows of 2 s. 10 %: the kernel gives bandwidth in slices of "
+        how=f"disk.io, {TRIALS} windows of 2 s. 10 %: the kernel gives bandwidth in slices of "
         "100 ms, and a window holds a part of one at each end.",
         topology={"hosts": {"a": {"disk": {direction: bytes_per_s}}}},
         measure=measure,
