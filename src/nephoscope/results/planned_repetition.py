@@ -59,10 +59,13 @@ def _is_complete(plan: Mapping[str, Any]) -> bool:
     repeat, design, entries = (plan.get(key) for key in ("repeat", "design", "benchmarks"))
     if not (isinstance(repeat, dict) and isinstance(design, dict) and isinstance(entries, list)):
         return False
-    changes = [entry.get("repeat") if isinstance(entry, dict) else None for entry in entries]
+    changes = [
+        entry["repeat"] for entry in entries if isinstance(entry, dict) and "repeat" in entry
+    ]
     nest = design.get("nest", {"instance": 1, "boot": 1, "rounds": 1})
     return (
-        {"min", "max", "relative_half_width", "until"} <= repeat.keys()
+        len(changes) == len(entries)
+        and {"min", "max", "relative_half_width", "until"} <= repeat.keys()
         and repeat["until"] in ("narrow", "decided")
         and all(isinstance(change, dict) and _is_possible(change) for change in changes)
         and _is_possible(repeat)
