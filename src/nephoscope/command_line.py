@@ -7,6 +7,7 @@ error, 3 a run failed, 4 a requirement is missing, 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -170,8 +171,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code; never prints a traceback."""
     from nephoscope.cli.kit import configuration, output
 
-    # Records form no cycles; looking for some takes a seventh of the time of an analysis.
-    gc.set_threshold(50_000, 20, 20)
+    # Records form no cycles; looking for some takes a seventh of the time of an analysis, and as
+    # much once more when the interpreter ends.
+    gc.set_threshold(200_000, 20, 20)
+    atexit.register(gc.freeze)
     blas_threads.use_one()
     try:
         output.forget_failures()

@@ -14,7 +14,7 @@ from tests.questions.conftest import Asking
 from tests.results.made import TWO_TARGETS, Sampler, make_run
 
 from nephoscope.core.model import Sample, Setting
-from nephoscope.store.imports import import_files
+from nephoscope.store.imports.importing import import_files
 from nephoscope.store.store import Store
 
 SURVEY = """

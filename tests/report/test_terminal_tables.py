@@ -51,6 +51,20 @@ def test_a_row_whose_words_have_no_room_is_a_list() -> None:
     assert sum(LONG in line for line in lines) == 2
 
 
+def test_lines_of_a_list_keep_their_order_whatever_their_length() -> None:
+    row = (LONG, "at least 99.99 %", "4398.1 % and\nrising", "0 USD")
+    lines = shown((row,), 55)
+    start = lines.index("  service")
+    assert lines[start:] == [
+        "  service",
+        f"  {LONG}",
+        "  objective    at least 99.99 %",
+        "  budget used  4398.1 % and",
+        "               rising",
+        "  credit       0 USD",
+    ]
+
+
 def test_numbers_keep_their_units_before_text_is_wrapped() -> None:
     row = ("shop", "availability at least 99.99 %", "4398.1 %", "123.46 USD")
     lines = shown((row,), 50)

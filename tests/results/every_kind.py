@@ -24,7 +24,7 @@ from nephoscope.features.compaction.compact import Policy, compact
 from nephoscope.measure import plans
 from nephoscope.results import names
 from nephoscope.store import FAILED, FINISHED, MEASURED, RUNNING, Store, StoredRun
-from nephoscope.store.imports import import_files
+from nephoscope.store.imports.importing import import_files
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 KNOWN = catalog.load()

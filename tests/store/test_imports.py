@@ -18,7 +18,8 @@ from nephoscope.core.model import Shape
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
 from nephoscope.store import Store, StoredRun, query
-from nephoscope.store.imports import formats, import_files, read_figures
+from nephoscope.store.imports import formats
+from nephoscope.store.imports.importing import import_files, read_figures
 from nephoscope.store.imports.source import Source
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "imports"

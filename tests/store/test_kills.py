@@ -20,7 +20,7 @@ from nephoscope.core.model import Setting
 from nephoscope.report import report_files
 from nephoscope.results import analyse_run
 from nephoscope.store import Store
-from nephoscope.store.imports import import_files
+from nephoscope.store.imports.importing import import_files
 
 from .factory import SPEC, filled, record, samples
 

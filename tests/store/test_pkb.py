@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nephoscope.core.errors import StoreError, UsageError
 from nephoscope.core.model import Better
 from nephoscope.store import Store, query
-from nephoscope.store.imports import import_files
+from nephoscope.store.imports.importing import import_files
 from nephoscope.store.imports.units import unit_of
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "pkb" / "perfkitbenchmarker_results.json"

@@ -22,6 +22,8 @@ from nephoscope.report.blocks import Cell, Strip, Table
 
 _CELLS, _PHRASES, _WORDS = re.compile(r"\n"), re.compile(r"(?<=[,;])\s"), re.compile(r"\s+")
 """What separates the parts of a cell that stay in one line."""
+_BREAKS = re.compile(r"[\n\t]")
+"""What makes a cell other than one line of the width of its characters."""
 _GAP = 2
 """Columns of the margin, and between two columns of a table."""
 
@@ -95,14 +97,25 @@ def _print_rows(console: Console, table: Table, columns: Sequence[int]) -> None:
     """
     titles = {index: Text(table.columns[index].title, style="dim") for index in columns}
     label = max(cell_len(title.plain) for title in titles.values())
+    room = console.width - label - 2 * _GAP
+    margin = Text(" " * _GAP)
+    heads = {
+        index: Text.assemble(title, " " * (label - cell_len(title.plain) + _GAP))
+        for index, title in titles.items()
+    }
     for number, row in enumerate(table.rows):
         if number:
             console.print()
+        lines: list[Text] = []
         for index in columns:
             text = _text(row[index])
             if not text.plain:
                 continue
-            if _longest([text.plain], _WORDS) > console.width - label - 2 * _GAP:
+            if cell_len(text.plain) <= room and not _BREAKS.search(text.plain):
+                lines.append(Text.assemble(margin, heads[index], text))
+                continue
+            _print_lines(console, lines)
+            if _longest([text.plain], _WORDS) > room:
                 console.print(Padding(titles[index], (0, 0, 0, _GAP)))
                 console.print(Padding(text, (0, 0, 0, _GAP)))
                 continue
@@ -111,3 +124,11 @@ def _print_rows(console: Console, table: Table, columns: Sequence[int]) -> None:
             grid.add_column()
             grid.add_row(titles[index], text)
             console.print(Padding(grid, (0, 0, 0, _GAP)))
+        _print_lines(console, lines)
+
+
+def _print_lines(console: Console, lines: list[Text]) -> None:
+    """Prints lines that have room, all at once, because a grid for each takes 1 ms; empties it."""
+    if lines:
+        console.print(Text("\n").join(lines))
+        lines.clear()

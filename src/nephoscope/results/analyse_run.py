@@ -23,11 +23,11 @@ from nephoscope.core.model import (
     TrialRecord,
     TrialStatus,
 )
-from nephoscope.measure.plans.files.load import plan_of
 from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
 from nephoscope.results.lines import LineId, Wanted
 from nephoscope.results.partial import partial_reasons, recorded_text
+from nephoscope.results.planned_repetition import planned_repetition
 from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
@@ -175,10 +175,10 @@ class _WantedOf:
     def __init__(self, run: StoredRun) -> None:
         self._run = run
         self._settings: Sequence[Mapping[str, Any]] = run.manifest.settings
-        self._plan = plan_of(run.id, run.manifest.plan)
+        self._planned = planned_repetition(run.id, run.manifest.plan)
         self._specs: dict[str, BenchmarkSpec | None] = {}
-        nest = None if self._plan is None else self._plan.design.nest
-        self.rounds_of_boot = nest.rounds if nest is not None and nest.boots > 1 else 1
+        planned = self._planned
+        self.rounds_of_boot = planned.rounds_of_boot if planned and planned.boots > 1 else 1
         """Trials of one alternative that are one repetition, because they share a boot."""
 
     def __call__(self, key: LineId, trial: str) -> Wanted:
@@ -213,11 +213,9 @@ class _WantedOf:
         return self._settings[index] if 0 <= index < len(self._settings) else {}
 
     def _repeat(self, setting: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self._plan is None or self._run.manifest.imported is not None:
+        if self._planned is None or self._run.manifest.imported is not None:
             return {}  # nobody asked another tool for a precision
-        entry = setting.get("entry")
-        repeat = self._plan.repeat if entry is None else self._plan.repeat_of(entry)
-        values = repeat.model_dump()
+        values = self._planned.of_entry(setting.get("entry"))
         if self.rounds_of_boot > 1:
             values |= {name: values[name] // self.rounds_of_boot for name in ("min", "max")}
         return values

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nephoscope.core.model import Exclusions, MetricResult, TrialRecord, TrialStatus, factors_key
-from nephoscope.measure.runs.schedule.alternatives import LOST
-from nephoscope.measure.runs.trials.failure_names import DEADLINE
+from nephoscope.measure.runs.trials.failure_names import DEADLINE, LOST
 from nephoscope.results import lines, names
 from nephoscope.results.lines import LineId
 from nephoscope.stats.statistics import histograms

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from nephoscope.core.model import TrialRecord, TrialStatus
+from nephoscope.measure.runs.trials.failure_names import LOST
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 from nephoscope.store import RunManifest
@@ -16,9 +17,6 @@ from nephoscope.store import RunManifest
 PHASES = ("prepare", "start", "measure", "stop", "clean")
 MOST_SKEW_NS = 1_000_000
 """Sides on one machine that start further apart than this are warned of."""
-
-LOST = "target_lost"
-"""Failure name of a trial whose target did not answer."""
 
 
 @dataclass(frozen=True, slots=True)

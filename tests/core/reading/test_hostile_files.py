@@ -11,7 +11,7 @@ from nephoscope.core.errors import NephoscopeError, PlanError, StoreError, Usage
 from nephoscope.core.reading import jsontext, textfile, yamltext
 from nephoscope.measure import plans
 from nephoscope.store import Store
-from nephoscope.store.imports import import_files
+from nephoscope.store.imports.importing import import_files
 
 PLAN = "name: x\nbenchmarks: [{benchmark: 'null'}]\n"
 

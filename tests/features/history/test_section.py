@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from tests.features.history.drawn import DAY_S, START_S, series
 
+from nephoscope.features.history import series as module
 from nephoscope.features.history.records import ForecastTest, History
 from nephoscope.features.history.result import HistorySettings, analyse
 from nephoscope.features.history.section import section
@@ -42,6 +45,21 @@ def test_change_gap_and_next_step_are_shown() -> None:
     assert chart.figure["layout"]["xaxis"]["type"] == "date"
     (items,) = [b for b in page.blocks if isinstance(b, Items) and not b.folded][:1]
     assert items.items[0].tone == "warning"
+
+
+def test_the_order_of_the_points_is_decided_once_for_a_series(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decided = []
+
+    def have_times(at_s: Sequence[float]) -> bool:
+        decided.append(len(at_s))
+        return True
+
+    analysed = replace(history(), series=(analyse(series(np.full(50, 100.0)), HistorySettings()),))
+    monkeypatch.setattr(module, "have_times", have_times)
+    assert section(analysed).blocks
+    assert decided == [50]
 
 
 def test_names_are_text_in_every_form() -> None:

@@ -20,7 +20,8 @@ from nephoscope.features.sizing import application, resolving
 from nephoscope.features.studies import catalogue
 from nephoscope.features.traffic import power
 from nephoscope.store import Store
-from nephoscope.store.imports import import_files, tool_reports
+from nephoscope.store.imports import tool_reports
+from nephoscope.store.imports.importing import import_files
 
 from ..boundary import JSON, JSON_LINES, YAML, Boundary
 from .inputs import ROOT, contents, in_file, text_of

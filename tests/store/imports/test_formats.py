@@ -17,7 +17,8 @@ from nephoscope.core import limits
 from nephoscope.core.errors import UsageError
 from nephoscope.core.model import Shape
 from nephoscope.store import Store
-from nephoscope.store.imports import formats, import_files, read_figures, tool_reports
+from nephoscope.store.imports import formats, tool_reports
+from nephoscope.store.imports.importing import import_files, read_figures
 from nephoscope.store.imports.rows import ImportedFigures
 from nephoscope.store.imports.source import Source
 

@@ -20,8 +20,9 @@ from nephoscope import command_line
 from nephoscope.core.errors import UsageError
 from nephoscope.results import analyse_run
 from nephoscope.store import StoredRun, query
-from nephoscope.store.imports import Arrangement, import_files
+from nephoscope.store.imports.arrangement import Arrangement
 from nephoscope.store.imports.hdr import HdrHistogram, HdrPrecision, added, decode
+from nephoscope.store.imports.importing import import_files
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "imports"
 

@@ -10,8 +10,9 @@ import pytest
 
 from nephoscope.core.errors import UsageError
 from nephoscope.store import Store, StoredRun, query
-from nephoscope.store.imports import Arrangement, import_files, import_series
+from nephoscope.store.imports.arrangement import Arrangement
 from nephoscope.store.imports.copies import without_copies
+from nephoscope.store.imports.importing import import_files, import_series
 from nephoscope.store.imports.parts import merge_parts
 from nephoscope.store.imports.rows import BYTES_PER_S, MS, PER_S, PLAIN, ImportedRow, Merge
 from nephoscope.store.imports.source import Source

@@ -88,7 +88,8 @@ def import_(args: _ImportArguments) -> int:
     `nephoscope market`. An import that was interrupted goes on from there.
     """
     from nephoscope.store import Store
-    from nephoscope.store.imports import Arrangement, import_files, import_series
+    from nephoscope.store.imports.arrangement import Arrangement
+    from nephoscope.store.imports.importing import import_files, import_series
 
     if any(path.is_dir() for path in args.files):
         return _import_types(args)

@@ -6,23 +6,25 @@ import difflib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
-
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from nephoscope.core.errors import PlanError, UnknownName
-from nephoscope.core.reading.fields import NAME
 from nephoscope.core.reading.validation_errors import MAX_ERRORS, ValidationErrors, position_of
-from nephoscope.core.reading.yamltext import Loc, Positions
 
-Place = Callable[[Loc], str]
+if TYPE_CHECKING:
+    # Commands that only list names do without pydantic.
+    from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
+
+    from nephoscope.core.reading.yamltext import Loc
+
+Place = Callable[["Loc"], str]
 """Text of a place, to begin an error with: 'plan.yaml:3:5: '."""
 
 _MISSPELT = 100
 """Unknown keys of a mapping among which a missing one is looked for."""
 
-RecordAt = Callable[[Loc], Any]
+RecordAt = Callable[["Loc"], Any]
 """A place -> the record that stands there, for 'known here'; None where none does."""
 
 
@@ -56,6 +58,8 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
 
 
 def _is_record(kind: Any) -> bool:
+    from pydantic import BaseModel
+
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
@@ -90,6 +94,7 @@ def place_in(text: str, name: str, document: int = 0) -> Place:
 
     document: its position among those of the text.
     """
+    from nephoscope.core.reading.yamltext import Positions
 
     positions = Positions(text)
 
@@ -144,6 +149,8 @@ def _consequences(details: Sequence[ErrorDetails]) -> Callable[[ErrorDetails], b
 
 
 def _sentence(error: ErrorDetails, place: Place, record_of: RecordAt) -> PlanError:
+    from nephoscope.core.reading.fields import NAME
+
     loc: Loc = error["loc"]
     key = str(loc[-1]) if loc else "file"
     where = place(loc)

@@ -320,12 +320,7 @@ def place_of(series: Series, run: str) -> str:
     """Returns a run as words; where times do not order the runs, with its number."""
     if series.has_times:
         return f"run {run}"
-    return f"run {run} (number {number_of(series, run)} of {len(series.points)})"
-
-
-def number_of(series: Series, run: str) -> int:
-    """Returns the place of a run in a series, from 1."""
-    return next(n for n, point in enumerate(series.points, start=1) if point.run == run)
+    return f"run {run} (number {series.numbers[run]} of {len(series.points)})"
 
 
 def shift_text(shift: Estimate, is_ratio: bool) -> str:

@@ -10,7 +10,7 @@ from nephoscope.core import units
 from nephoscope.features.compaction.summarise import MACHINE
 from nephoscope.features.history.forecast import MINIMUM_POINTS
 from nephoscope.features.history.records import ChangePoint, History, SeriesHistory, WeekForecast
-from nephoscope.features.history.result import name_of, number_of
+from nephoscope.features.history.result import name_of
 from nephoscope.features.history.series import HistoryPoint
 from nephoscope.report import figures, palette, wording
 from nephoscope.report.blocks import (
@@ -135,7 +135,7 @@ def _time_title(series: SeriesHistory) -> str:
 
 def _moment_of(series: SeriesHistory, run: str, at_s: float) -> str:
     """The time of a run; its number where times do not order the runs."""
-    return moment(at_s) if series.has_times else str(number_of(series, run))
+    return moment(at_s) if series.has_times else str(series.numbers[run])
 
 
 def _item(series: SeriesHistory, change: ChangePoint) -> Item:
@@ -259,7 +259,7 @@ def _figure(series: SeriesHistory) -> dict[str, Any]:
 def _x(series: SeriesHistory, run: str, at_s: float) -> str | float:
     """The place of a run on the horizontal axis."""
     if not series.has_times:
-        return float(number_of(series, run))
+        return float(series.numbers[run])
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
@@ -43,7 +44,7 @@ class HistoryPoint:
     steal: float | None = field(default=None, metadata=INTERNAL)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Series:
     """A metric at one setting on one target over time.
 
@@ -64,7 +65,16 @@ class Series:
     @stated
     def has_times(self) -> bool:
         """Returns whether the times of the points put them into their order."""
+        return self._has_times
+
+    @cached_property
+    def _has_times(self) -> bool:
         return have_times([point.at_s for point in self.points])
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The place of each run among the points, from 1."""
+        return {point.run: n for n, point in enumerate(self.points, start=1)}
 
     @stated
     def label(self) -> str:

@@ -38,9 +38,8 @@ from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 from nephoscope.stats.statistics.percentile_ranks import percentile_rank
 from nephoscope.stats.statistics.values import Array
-from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
-from nephoscope.store.market.records import ServerType
+from nephoscope.store.market.records import LACKS, ServerType
 
 _TYPE_WORKS = ("geekbench", "geekbench-single", "redis", "web", "memory-read", "zstd", "llm-2b")
 """Works whose published figures of the machine's own type are ranked, too."""

@@ -166,7 +166,7 @@ def _request(args: _MarketArguments) -> Any:
 def _listing(catalogue: Any) -> Any:
     from nephoscope.features.market.records import MarketListing
     from nephoscope.features.market.table import works_of
-    from nephoscope.store.imports.inspector import LACKS
+    from nephoscope.store.market.records import LACKS
 
     metrics = catalogue.metadata.metrics
     return MarketListing(

@@ -27,9 +27,8 @@ from nephoscope.stats.group_prediction import intervals
 from nephoscope.stats.group_prediction.intervals import GroupCheck, GroupForecast
 from nephoscope.stats.statistics.proportions import wilson
 from nephoscope.stats.statistics.values import Array, Refused
-from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
-from nephoscope.store.market.records import ServerType
+from nephoscope.store.market.records import LACKS, ServerType
 
 _INSTEAD = "run the work itself on it, or import measurements of types like it"
 _FAR = f"its figures together are unlike those of all measured types; {_INSTEAD}"

@@ -18,8 +18,6 @@ from nephoscope.core import limits
 from nephoscope.core.errors import LaterFormat, StoreError, UsageError
 from nephoscope.core.format_versions import MARKET
 from nephoscope.core.reading import jsontext, regular
-from nephoscope.features.cost import focus, price_book, price_lists
-from nephoscope.features.cost.price_records import Offer
 from nephoscope.features.market.records import PricedOffer
 from nephoscope.store.files import translating_os_errors, write_atomically
 from nephoscope.store.imports.source import DATABASE
@@ -27,6 +25,8 @@ from nephoscope.store.market.catalogue import folder_of
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from nephoscope.features.cost.price_records import Offer
 
 ALIASES: Mapping[str, str] = {
     "amazon-web-services": "aws",
@@ -75,6 +75,9 @@ def read_files(files: Sequence[Path]) -> PriceList:
 
 
 def _read(file: Path) -> PriceList:
+    # Stored prices need none of these readers, whose models take longer to import than a table.
+    from nephoscope.features.cost import focus, price_book, price_lists
+
     try:
         with regular.open_regular(file, pipe=False) as stream:
             head = stream.read(4096)

@@ -23,8 +23,7 @@ from nephoscope.features.market.spread_records import (
 from nephoscope.stats import modes
 from nephoscope.stats.statistics import bootstrap, proportions, ratios, variation
 from nephoscope.stats.statistics.values import Array
-from nephoscope.store.imports.inspector import LACKS
-from nephoscope.store.market.records import ServerType
+from nephoscope.store.market.records import LACKS, ServerType
 
 LEAST = 6
 """Machines of a model, and of a provider, from which on a spread has an interval."""

@@ -27,9 +27,8 @@ from nephoscope.features.market.works import (
     units_of_price,
     work_of,
 )
-from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
-from nephoscope.store.market.records import ServerType
+from nephoscope.store.market.records import LACKS, ServerType
 
 _MOST_POINTS = 4_000
 _NEARLY = 0.9

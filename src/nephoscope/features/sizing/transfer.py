@@ -25,8 +25,8 @@ from nephoscope.stats.statistics import means, ratios
 from nephoscope.stats.statistics.distributions import normal_quantile, student_quantile
 from nephoscope.stats.statistics.values import Array
 from nephoscope.store import Store
-from nephoscope.store.imports.inspector import LACKS
 from nephoscope.store.market.catalogue import MarketCatalogue
+from nephoscope.store.market.records import LACKS
 
 NOTHING = (
     "no server types were imported",

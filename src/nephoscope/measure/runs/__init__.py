@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from nephoscope.measure.runs.observer import Observer, Status
     from nephoscope.measure.runs.reported import mark_reported
     from nephoscope.measure.runs.runner import execute
-    from nephoscope.measure.runs.schedule.alternatives import LOST, Outcome
+    from nephoscope.measure.runs.schedule.alternatives import Outcome
+    from nephoscope.measure.runs.trials.failure_names import LOST
 
 __all__ = ["LOST", "Observer", "Outcome", "Status", "execute", "mark_reported"]
 
 __getattr__ = names_of(
     __name__,
     {
-        "LOST": "nephoscope.measure.runs.schedule.alternatives",
+        "LOST": "nephoscope.measure.runs.trials.failure_names",
         "Observer": "nephoscope.measure.runs.observer",
         "Outcome": "nephoscope.measure.runs.schedule.alternatives",
         "Status": "nephoscope.measure.runs.observer",

@@ -20,6 +20,12 @@ MOMENTS = (
 """Moments of a launch in their usual order: request, its answer, start of the kernel, first and
 last command of the machine's start script, and the measurement."""
 
+LACKS = (
+    "Each figure is of one machine of its type, measured once: there is no interval, and machines "
+    "of one type may differ."
+)
+"""What these data lack: stated wherever a figure of them is printed."""
+
 
 class MarketMetric(NamedTuple):
     """Unit of core.units and good direction of a metric."""

@@ -11,6 +11,7 @@ from typing import Any
 from nephoscope.core.model import Setting, Shape, TrialRecord, TrialStatus
 from nephoscope.measure.plans import Repeat
 from nephoscope.measure.runs.schedule.headline import SeriesKey
+from nephoscope.measure.runs.trials.failure_names import LOST
 from nephoscope.stats import stopping
 
 Pair = tuple[int, str]
@@ -18,9 +19,6 @@ Pair = tuple[int, str]
 
 REFUSED_AFTER = 3
 """A setting that fails so often in a row with the same named error is not tried again."""
-
-LOST = "target_lost"
-"""Failure name of a trial whose target did not answer, and outcome of what was given up for it."""
 
 LOST_AFTER = 3
 """A setting that takes its target away so often in a row is not tried again."""

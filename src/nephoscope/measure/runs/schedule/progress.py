@@ -17,8 +17,9 @@ from nephoscope.measure.plans import Plan, baseline_of, warmup_rounds
 from nephoscope.measure.plans.estimate import money_spent
 from nephoscope.measure.plans.service_use import use_of
 from nephoscope.measure.runs.schedule import allocation, deciding
-from nephoscope.measure.runs.schedule.alternatives import LOST, Alternative, Outcome, Pair, judge
+from nephoscope.measure.runs.schedule.alternatives import Alternative, Outcome, Pair, judge
 from nephoscope.measure.runs.schedule.headline import Row, headline_metrics, headline_values
+from nephoscope.measure.runs.trials.failure_names import LOST
 
 UNMEASURABLE = ("refused", "no_valid", LOST)
 """Outcomes of alternatives that are not tried again, not even around others."""

@@ -11,10 +11,10 @@ from nephoscope.catalog import BenchmarkSpec
 from nephoscope.core.errors import BenchmarkFailed
 from nephoscope.core.model import Sample, TrialRecord, TrialStatus
 from nephoscope.core.shared_load import UNTIL_FAILURE
-from nephoscope.measure.runs.schedule.alternatives import LOST
 from nephoscope.measure.runs.schedule.groups import Group, Work
 from nephoscope.measure.runs.trials import validity
 from nephoscope.measure.runs.trials.controller_load import ControllerUse
+from nephoscope.measure.runs.trials.failure_names import LOST
 from nephoscope.measure.runs.trials.phases import Phase, PhaseFailed
 from nephoscope.measure.runs.trials.target_pool import TargetLost
 from nephoscope.measure.runs.trials.validity import Reason

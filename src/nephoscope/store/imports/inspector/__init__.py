@@ -21,18 +21,13 @@ from nephoscope.store.files import translating_os_errors
 from nephoscope.store.imports.inspector.folder import TypeFolder, scan
 from nephoscope.store.imports.inspector.tasks import FACTS, REDUNDANT, TASKS, read_type
 from nephoscope.store.market import catalogue
-from nephoscope.store.market.records import TypeReading
+from nephoscope.store.market.records import LACKS, TypeReading
 
 _BATCH_FIGURES = 25_000
 """Figures of a part: a killed import reads at most so many again, half a second of work."""
 _BATCH_TYPES = 200
 _NAMED = 200
 """Sentences on unusable files that are stored."""
-LACKS = (
-    "Each figure is of one machine of its type, measured once: there is no interval, and machines "
-    "of one type may differ."
-)
-"""What these data lack: stated wherever a figure of them is printed."""
 SOURCE = "Spare Cores"
 
 Progress = Callable[[str], object]
