@@ -28,7 +28,7 @@ def test_how_steady_is_it(ask: Asking, spread: float, lowest: float, highest: fl
     """How steady is this machine from trial to trial: can I plan with the number?"""
     make_run(ask.folder / "store", NULL_PLAN, around(100, spread), rounds=40)  # type: ignore[arg-type]
     answer = ask("nephoscope show latest --full-report")
-    row = re.search(r"null null +[\d.]+ ns +\[.*\] +40 +([\d.]+) %( ▲)?", answer.text)
+    row = re.search(r"null +[\d.]+ ns +\[.*\] +40 +([\d.]+) %( ▲)?", answer.text)
     assert row is not None, answer.text
     assert lowest <= float(row[1]) < highest
     assert bool(row[2]) == (lowest >= 10)

@@ -56,7 +56,7 @@ def test_a_finished_run_is_told_and_ends(tmp_path: Path) -> None:
             "target": "local",
             "factors": "{}",
             "unit": "ns",
-            "label": "null null",
+            "label": "null",
             "value": 3.0,
             "n": 3,
         }

@@ -98,7 +98,7 @@ def full_name(benchmark: str, metric: str) -> str:
     name = metric_name(metric)
     last = benchmark.rpartition(".")[2]
     first, _, rest = name.partition(" ")
-    return clean(f"{benchmark} {rest if rest and first.lower() == last else name}")
+    return clean(f"{benchmark} {rest if first.lower() == last else name}")
 
 
 def line_name(

@@ -17,7 +17,6 @@ REPORT = Feature(
         ReportSection("findings", ".report.sections.findings:build", Region.FIRST),
         ReportSection("stability", ".report.trial_chart:build", Region.FIRST),
         ReportSection("results", ".report.sections.results:build", Region.RESULTS),
-        ReportSection("reference_values", ".report.reference_values:build", Region.RESULTS),
         ReportSection("other_benchmarks", ".report.sections.other_benchmarks:build", Region.DETAIL),
         ReportSection("execution", ".report.sections.execution:build", Region.APPENDIX),
         ReportSection("method", ".report.sections.method:build", Region.APPENDIX),

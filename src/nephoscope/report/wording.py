@@ -124,7 +124,7 @@ def excluded_rows(result: RunResult) -> list[str]:
         clean(
             f"{setting.benchmark} ({factors_text(setting.factors) or 'no factors'})"
             f"{f' on {setting.target}' if several else ''}: no result, "
-            f"{plural(setting.trials, 'trial')} excluded: {setting.reason}."
+            f"{plural(setting.trials, 'trial')} excluded: {setting.reason.rstrip('.')}."
         )
         for setting in excluded_settings(result)
     ]

@@ -83,7 +83,6 @@ OTHER_OPENERS = {
     "measure/targets/exec/kubeconfig.py": "a pod's own account",
     "report/files.py": OWN,
     "report/html_output.py": PACKAGE,
-    "report/reference_values.py": PACKAGE,
     "serve/static_files.py": PACKAGE,
     "serve/worker.py": NO_READER,
     "stats/change_points/detection.py": PACKAGE,

@@ -118,7 +118,7 @@ def test_ten_percent_more_time_fails_and_the_line_names_the_metrics(
     assert exit_code(words, "worse") == 1
     captured = capsys.readouterr()
     assert captured.err.startswith(
-        "nephoscope: --fail-on worse: failed, by 12 of 12 metrics: null null (m00) worse (+"
+        "nephoscope: --fail-on worse: failed, by 12 of 12 metrics: null (m00) worse (+"
     )
     assert captured.err.endswith(" and 7 more.\n")
     assert captured.out.startswith("B is slower than A in 12 of 12 results (most in ")
@@ -137,7 +137,7 @@ def test_ten_percent_in_one_metric_of_twelve_fails_too(
     run = make_run(store, TWO_TARGETS, sample, rounds=ROUNDS)
     assert exit_code([run.id, "--json"], "worse") == 1
     captured = capsys.readouterr()
-    assert "by 1 of 12 metrics: null null (m00) worse (" in captured.err
+    assert "by 1 of 12 metrics: null (m00) worse (" in captured.err
     assert captured.out.startswith("{")
 
 

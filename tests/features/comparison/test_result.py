@@ -141,7 +141,7 @@ def test_lines_on_one_side_only_are_counted(tmp_path: Path) -> None:
 
     result = analyse_run.build(make_run(tmp_path, TWO_TARGETS, uneven))
     told = comparing.of_targets(result, "one", "two", RULES)
-    assert told.warnings == ("1 metric of one side only, excluded: null null.",)
+    assert told.warnings == ("1 metric of one side only, excluded: null.",)
 
 
 @pytest.mark.parametrize("paired", [True, False])

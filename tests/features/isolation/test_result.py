@@ -244,6 +244,8 @@ def test_a_load_whose_trials_were_all_excluded_is_named(tmp_path: Path) -> None:
     (row,) = wording.excluded_rows(result)
     assert row.startswith("mem.stream (")
     assert f"no result, {len(lost)} trials excluded: " in row
-    assert row in " ".join(isolation_text.text(result).split())
+    printed = " ".join(isolation_text.text(result).split())
+    assert row in printed
+    assert "more than the margin" in printed.partition("Factor:")[0]
     page = report_files.terminal(result, colour=False, width=400)
     assert row in " ".join(page.split())

@@ -11,6 +11,8 @@ def left(status: Status) -> str:
     if status.time_left is None:
         if status.left_s is None:
             return ""
+        if status.left_s < 1:
+            return "less than 1 s left"
         return f"about {units.format_duration(status.left_s)} left"
     if status.time_left.expected_s < 1:
         return "less than 1 s left" if status.time_left.exact else ""

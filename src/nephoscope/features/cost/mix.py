@@ -42,9 +42,7 @@ NO_CENSUS = (
     "Run `nephoscope census` on several instances of one type, import one with --import FILE.csv, "
     "or state the mix: --mix MODEL=SHARE:SPEED."
 )
-NO_SPEEDS = (
-    "State the speed of each model: --speed MODEL=X; or measure one benchmark on several models."
-)
+STATE_SPEEDS = "State the models and their speeds: --mix MODEL=SHARE:SPEED."
 
 
 def number(option: str, text: str, what: str) -> float:
@@ -149,9 +147,14 @@ def of_census(
         by_model = _stated_speeds(chosen, speeds)
     else:
         benches = {bench.label: bench for bench in chosen.benches if len(bench.speeds) > 1}
+        if not benches:
+            raise UsageError(
+                f"The store has no benchmark of '{chosen.name}' on several CPU models.",
+                STATE_SPEEDS,
+            )
         more = " with speeds of several models"
         owner = f"The type '{chosen.name}' of the census"
-        bench = _chosen(benches, benchmark, owner, "benchmark", NO_SPEEDS, more)
+        bench = _chosen(benches, benchmark, owner, "benchmark", STATE_SPEEDS, more)
         source = f"speeds of {bench.label}, {bench.source}"
         by_model = {speed.model: speed.ratio for speed in bench.speeds}
     models = tuple(

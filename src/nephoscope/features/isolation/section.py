@@ -17,7 +17,7 @@ def build(result: RunResult) -> Section | None:
     isolation = result.part(Isolation)
     if isolation is None:
         return None
-    blocks: list[Block] = [Sentence(_lead(isolation), lead=True)]
+    blocks: list[Block] = [Sentence(lead(isolation), lead=True)]
     blocks += items(_warnings(isolation))
     if isolation.cells:
         blocks += [charts.heat_map(isolation.cells), tables.factors(isolation.cells)]
@@ -38,7 +38,7 @@ def build(result: RunResult) -> Section | None:
 def answer(result: RunResult) -> list[str]:
     """Returns how many victims lose more than the margin, and the largest slowdown."""
     isolation = result.part(Isolation)
-    return [_lead(isolation)] if isolation and isolation.cells else []
+    return [lead(isolation)] if isolation and isolation.cells else []
 
 
 def headline(result: RunResult) -> list[Tile]:
@@ -57,7 +57,8 @@ def headline(result: RunResult) -> list[Tile]:
     return tiles
 
 
-def _lead(isolation: Isolation) -> str:
+def lead(isolation: Isolation) -> str:
+    """Returns how many loads slow their victim, and the largest slowdown, in one sentence."""
     cells = [cell for cell in isolation.cells if not tables.is_idle(cell)]
     if not cells:
         return "No round has both a baseline and a loaded trial of the same victim."

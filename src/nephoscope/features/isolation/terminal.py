@@ -10,6 +10,7 @@ from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.features.isolation import money
 from nephoscope.features.isolation.records import Isolation
+from nephoscope.features.isolation.section import lead
 from nephoscope.report import wording
 from nephoscope.results.execution import ExecutionSummary
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     from nephoscope.features.isolation.records import Cell, DoseResponse, VictimLine
 
 MOST_ODD = 8
-"""Lines on what is odd; all of them are in --json."""
+"""Lines on anomalies; all of them are in --json."""
 
 _HEAD = ("  NEIGHBOUR", "LOAD", "K", "N", "FACTOR", "INTERVAL", "RECOVERY", "ATTRIBUTION")
 
 
 def text(result: RunResult) -> str:
-    """The matrix, dose and response, isolation, what was named, and what is odd."""
+    """The answer, the matrix, dose and response, isolation, what was named, and anomalies."""
     isolation = result.part(Isolation)
     if isolation is None:
         return "No slowdown can be computed: no loaded trial is valid."
@@ -46,14 +47,14 @@ def text(result: RunResult) -> str:
         "Named": [named.sentence for named in isolation.named],
         "Control": [isolation.idle.sentence] if isolation.idle else [],
         "Without results": wording.excluded_rows(result),
-        "Odd": [*odd[:MOST_ODD], *more],
+        "Anomalies": [*odd[:MOST_ODD], *more],
     }
     blocks = [
         "\n".join([_wrapped(f"{head}:"), *(_wrapped(line, "  ") for line in lines)])
         for head, lines in lists.items()
         if lines
     ]
-    return "\n\n".join([intro, *tables, *blocks])
+    return "\n\n".join([_wrapped(lead(isolation)), intro, *tables, *blocks])
 
 
 def _about_money(isolation: Isolation) -> str:

@@ -20,6 +20,7 @@ from nephoscope.features.known_machines.machine_classes import (
     size_conditions,
 )
 from nephoscope.features.known_machines.records import (
+    MIN_MACHINES,
     KnownMachines,
     MachineClass,
     MachineRank,
@@ -33,7 +34,6 @@ from nephoscope.features.market.run_rates import (
     cpus_of,
 )
 from nephoscope.features.market.works import WORKS
-from nephoscope.report.reference_values import MIN_MACHINES
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import facts
 from nephoscope.stats.statistics.percentile_ranks import percentile_rank

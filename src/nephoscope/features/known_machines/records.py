@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from nephoscope.core.model import Estimate
 
+MIN_MACHINES = 5
+"""With fewer machines a percentile within the class would say more about the data set."""
+
 
 @dataclass(frozen=True, slots=True)
 class MachineClass:

@@ -8,6 +8,7 @@ from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
 from nephoscope.features.known_machines.records import (
+    MIN_MACHINES,
     KnownMachines,
     MachineRank,
     MachineStanding,
@@ -15,7 +16,6 @@ from nephoscope.features.known_machines.records import (
 from nephoscope.report import wording
 from nephoscope.report.blocks import Block, Column, Heading, Section, Sentence, Table, items
 from nephoscope.report.columns import count, number, table, text
-from nephoscope.report.reference_values import MIN_MACHINES
 
 NOTHING = (
     "No published measurements were imported, so that this machine is compared with none: clone "

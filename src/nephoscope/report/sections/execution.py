@@ -107,9 +107,13 @@ def _counters(result: RunResult) -> list[Block]:
         number("n", lambda row: row.n),
     )
     blocks: list[Block] = [Heading("System counters during trials"), rows]
-    hidden = dict.fromkeys(f"{line.name}: {line.why_missing}" for line in lines if line.why_missing)
+    hidden = group_by([line for line in lines if line.why_missing], lambda line: line.why_missing)
     if hidden:
-        blocks.append(Sentence(wording.clean(f"Unavailable counters: {'; '.join(hidden)}.")))
+        reasons = "; ".join(
+            f"{', '.join(dict.fromkeys(line.name for line in group))} ({why})"
+            for why, group in hidden.items()
+        )
+        blocks.append(Sentence(wording.clean(f"Unavailable counters: {reasons}.")))
     return blocks
 
 
