@@ -51,6 +51,18 @@ def test_the_fixed_time_is_not_negative() -> None:
         straggler_law(workers, [20 * harmonic_number(n) - 20 for n in workers], unit="ns")
 
 
+def test_the_delay_is_not_negative() -> None:
+    law = straggler_law([2, 2, 4, 4, 8, 8], [103, 97, 104, 96, 99, 95], unit="ns")
+    assert (law.delay.value, law.delay.low, law.fixed.value) == (0, 0, 99)
+    assert law.delay.high is not None
+    assert law.delay.high > 0
+    assert law.fixed.low is not None
+    assert law.fixed.high is not None
+    assert law.fixed.low < 99 < law.fixed.high
+    with pytest.raises(Refused, match="faster among more workers"):
+        straggler_law([2, 4, 8], [100, 90, 74], unit="ns")
+
+
 def test_a_law_of_other_delays_states_its_misfit() -> None:
     # The slowest of workers that take the same time grows by nothing, then by a step.
     law = straggler_law([2, 4, 8], [100, 100, 200], unit="ns")

@@ -48,10 +48,11 @@ def straggler_law(
 ) -> StragglerLaw:
     """Returns the law of trials. workers, slowest: of each trial, the mean of its slowest worker.
 
-    The fixed time is not negative: where the line says so, the law goes through the origin.
+    Neither time is negative: where the line says so of the fixed one, the law goes through the
+    origin; where it says so of the delay, the law is the mean of all trials.
 
     Raises Refused for fewer than three trials or one number of workers, and where the interval of
-    the fixed time has negative values alone.
+    one of the two has negative values alone.
     """
     if len(set(workers)) < 2 or len(workers) < 3:
         raise Refused("The law needs three trials, with two numbers of workers.")
@@ -69,8 +70,13 @@ def straggler_law(
     most_fixed = fixed + half_fixed
     if most_fixed < 0:
         raise Refused("The slowest grows faster than the law allows: no fixed time is left.")
+    if delay + half < 0:
+        raise Refused("The slowest is faster among more workers: the law has no such delay.")
     if fixed < 0:
         fixed, delay = 0.0, float(x @ y) / float(x @ x)
+    elif delay < 0:
+        fixed, delay = float(y.mean()), 0.0
+        most_fixed = max(most_fixed, fixed)
     misfit = 0.0
     for n in set(workers):
         mean = float(y[np.array(workers) == n].mean())

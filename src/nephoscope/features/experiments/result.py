@@ -23,6 +23,7 @@ from nephoscope.features.experiments.records import (
     FactorEffect,
 )
 from nephoscope.measure.plans import Plan, nest_of
+from nephoscope.measure.plans.files.load import plan_of
 from nephoscope.results.lines import pool_comparisons
 from nephoscope.results.run_data import RunData
 from nephoscope.stats import compare, interference
@@ -40,7 +41,8 @@ def analyse(data: RunData) -> Experiment | None:
     settings = designs.settings_of(data.manifest)
     if not values or not settings or not data.has_design:
         return None
-    plan = Plan.model_validate(values)
+    plan = plan_of(str(data.run.id), values)
+    assert plan is not None
     lines = designs.lines_of(data.metrics, settings)
     notes: list[str] = []
     rules = _Rules(plan.margin, data.confidence, plan.repeat.until == "decided")
