@@ -41,7 +41,7 @@ def analyse(data: RunData) -> Experiment | None:
     settings = designs.settings_of(data.manifest)
     if not values or not settings or not data.has_design:
         return None
-    plan = plan_of(str(data.run.id), values)
+    plan = plan_of(str(data.manifest.id), values)
     assert plan is not None
     lines = designs.lines_of(data.metrics, settings)
     notes: list[str] = []
