@@ -36,7 +36,7 @@ def no_uml(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("nadeem-2015", "cluster", "uml-1, uml-2", 21),
         ("nadeem-2015", "response", "uml", 7),
-        ("delgado-2010", "platforms", "uml, uml-beside", 4),
+        ("delgado-2010", "platforms", "uml, uml-beside", 5),
     ],
 )
 def test_hosts_of_a_platform_that_cannot_run_are_left_out(

@@ -379,3 +379,17 @@ def test_a_value_without_a_control_is_not_contradicted_beside_other_work(
     isolation = compare(DELGADO, ISOLATION, result(*lines), warnings)
     ratio = next(one for one in isolation if one.id == "cpu-time")
     assert ratio.mark is Mark.CONTRADICTED
+
+
+@pytest.mark.parametrize(("spread", "mark"), [(0.01, Mark.IN_KIND), (0.8, Mark.NOT_COMPARABLE)])
+def test_alike_conditions_that_may_differ_as_much_leave_no_effect(
+    spread: float, mark: Mark
+) -> None:
+    loads = {"none": 1000.0, "cpu": 1100.0}
+    lines = [pi(level, load, seed) for seed, (load, level) in enumerate(loads.items())]
+    times = [1000 * (1 + spread), 1000 * (1 - spread)] * 10
+    waits = line("cpu.pi", "pi_time_ns", times, beside="quiet")
+    compared = compare(DELGADO, ISOLATION, result(*lines, waits))
+    found = next(one for one in compared if one.id == "cpu-time")
+    assert found.mark is mark
+    assert found.sentence.startswith("Nothing is concluded: alike") == (mark is Mark.NOT_COMPARABLE)

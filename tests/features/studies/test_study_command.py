@@ -41,6 +41,7 @@ parts:
         unit: ns
         margin: 0.05
         margin_why: what the made noise is
+        guaranteed: true
         why: The same quantity.
       - id: drawn
         claim: The curve bends

@@ -81,21 +81,49 @@ def compare(
         concerned = (
             failure
             for control, failure in failures
-            if failure and (not control.comparisons or entry.id in control.comparisons)
+            if failure and control in _controls(part, entry)
         )
         outcome = _outcome(study, part, entry, result, next(concerned, None))
+        outcome = _distinct(outcome, part, entry, result)
         outcomes.append(_undisturbed(outcome, part, entry) if warnings else outcome)
     return outcomes
+
+
+def _controls(part: Part, entry: StudyComparison) -> list[Control]:
+    return [each for each in part.controls if not each.comparisons or entry.id in each.comparisons]
+
+
+def _distinct(
+    outcome: ComparisonOutcome, part: Part, entry: StudyComparison, result: RunResult
+) -> ComparisonOutcome:
+    """Returns the outcome without an effect that alike conditions may have by chance.
+
+    Of a ratio that excludes 1, beside a control that is a ratio of the same metric.
+    """
+    figure, ratio, interval = entry.measured, outcome.measured, rules.range_of(outcome.measured)
+    if figure is None or not figure.is_ratio or figure.spread or entry.guaranteed:
+        return outcome
+    if outcome.mark is Mark.NOT_COMPARABLE or ratio is None or not (interval and interval.side(1)):
+        return outcome
+    for control in _controls(part, entry):
+        of_metric = (control.measured.benchmark, control.measured.metric)
+        if control.within is None or of_metric != (figure.benchmark, figure.metric):
+            continue
+        alike = measured.estimate(result, control.measured)
+        spread = rules.range_of(alike)
+        if spread is not None and spread.holds(ratio.value):
+            bounds = f"[{spread.low:.4g}, {spread.high:.4g}]"
+            reason = f"Nothing is concluded: alike conditions may differ as much, {bounds} times."
+            sentence = f"{reason} {outcome.sentence}"
+            return replace(outcome, mark=Mark.NOT_COMPARABLE, sentence=sentence, control=alike)
+    return outcome
 
 
 def _undisturbed(
     outcome: ComparisonOutcome, part: Part, entry: StudyComparison
 ) -> ComparisonOutcome:
     """Returns the outcome without a contradiction that other work on the machine may have made."""
-    has_control = any(
-        not each.comparisons or entry.id in each.comparisons for each in part.controls
-    )
-    is_sure = has_control or entry.guaranteed or outcome.simulated
+    is_sure = bool(_controls(part, entry)) or entry.guaranteed or outcome.simulated
     is_value = entry.measured is not None and entry.measured.is_single
     if outcome.mark is not Mark.CONTRADICTED or is_sure or not is_value:
         return outcome
