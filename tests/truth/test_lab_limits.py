@@ -43,9 +43,7 @@ SLOW = {"cpu.cap-50", "cpu.cap-75"}
         for check in CHECKS
     ],
 )
-def test_what_is_set_is_what_a_program_gets(
-    check: Check, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_set_is_what_a_program_gets(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     # The least that has an interval. The bounds are those of one window: what moves it is the grain
     # of its mechanism, of which further windows take nothing away.
     monkeypatch.setattr(checks, "TRIALS", by_profile(quick=2, whole=checks.TRIALS))
