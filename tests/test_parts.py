@@ -17,6 +17,7 @@ for word; do line="$line	$word"; done
 # One write: another program may append at the same time.
 printf '%s\\n' "$line" >>"$CALLS"
 case "$*" in *"$FAILING"*) exit 5 ;; esac
+case "$*" in *--collect-only*) exit 0 ;; esac
 case "$*" in *pytest*)
   echo "     1.5 s  test_a.py::test_b" >>"$NEPHOSCOPE_TEST_SUMMARY/durations"
   echo "needs IPv6" >>"$NEPHOSCOPE_TEST_SUMMARY/skipped"
@@ -59,7 +60,9 @@ def of(program: str, calls: Calls) -> Calls:
 
 
 def pytests(calls: Calls) -> Calls:
-    return [words for words in of("python", calls) if words[:2] == ["-m", "pytest"]]
+    """Returns the calls of pytest that run tests: another one only compiles them."""
+    called = [words for words in of("python", calls) if words[:2] == ["-m", "pytest"]]
+    return [words for words in called if "--collect-only" not in words]
 
 
 def chosen_by(words: list[str]) -> str:
@@ -86,6 +89,10 @@ def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:
     _, calls, _ = call(tmp_path)
     for words in pytests(calls):
         assert ("-n" in words) == (chosen_by(words) == "not slow and not alone")
+    # Compiled once, before many processes collect them.
+    compiling, first, _ = (words for words in of("python", calls) if words[1] == "pytest")
+    assert "--collect-only" in compiling
+    assert "-n" in first
     build, together, measuring = of("cargo", calls)
     assert {"--workspace", "--no-run"} <= set(build)
     assert "--test-threads=1" in measuring
@@ -123,7 +130,7 @@ def test_each_part_runs_though_one_fails_and_nothing_is_run_again(
     tmp_path: Path, failing: str
 ) -> None:
     code, calls, _ = call(tmp_path, failing=failing)
-    assert (code, len(calls)) == (1, 7)
+    assert (code, len(calls)) == (1, 8)
     assert not any("rerun" in word for words in calls for word in words)
 
 
@@ -153,6 +160,7 @@ def test_the_end_names_undecided_skipped_and_slow_tests_and_files_and_the_second
     assert all(int(seconds) >= 0 for seconds, _ in parts)
     assert [name for _, name in parts] == [
         "Programs that tests start",
+        "Byte code of the tests",
         "Python without measurements",
         "Building the Rust tests, what is left of it",
         "Rust without measurements",

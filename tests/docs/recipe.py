@@ -142,7 +142,7 @@ class Copy:
         return self.run(STATUS).splitlines()
 
     def check_style(self) -> None:
-        """Refuses new and changed texts that `make check` would: format, lint and names of Python."""
+        """Refuses new and changed texts of Python that `make check` would: format, lint, names."""
         ruff = Path(sys.executable).with_name("ruff")
         python = [name for line in self.touched() if (name := line[3:]).endswith(".py")]
         files = shlex.join(python)

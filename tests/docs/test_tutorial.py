@@ -1,6 +1,7 @@
 """The tutorial's commands do what it says: run in order, exit codes and output compared.
 
-The result of its survey, which takes half a minute, is complete and of the documented form. In an expected output `...` stands for anything. A block with a title is written to that file.
+The result of its survey, which takes half a minute, is complete and of the documented form. In
+an expected output `...` stands for anything. A block with a title is written to that file.
 """
 
 from __future__ import annotations

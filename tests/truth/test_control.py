@@ -84,6 +84,7 @@ def test_a_moment_in_the_past_starts_at_once() -> None:
         assert probe.trial().metrics == {"null_ns", "null_per_s", "null_latency_ns"}
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("word", ["stop", "hang up"])
 @pytest.mark.parametrize("going", [False, True])
 @pytest.mark.parametrize("benchmark", ["null", "cpu.hash", "cpu.gaps"])

@@ -91,6 +91,7 @@ def test_jitter_is_uniform_around_the_delay() -> None:
     attempt("2 ms around 20 ms", measure)
 
 
+@pytest.mark.together
 def test_jitter_keeps_the_order_unless_told_otherwise() -> None:
     for reorder in (False, True):
         paths = both_ways(delay_ns=20 * MS, jitter_ns=15 * MS, reorder=reorder)
@@ -251,6 +252,7 @@ def test_one_core_forwards_a_gigabit_or_80000_packets_a_second(
     attempt(f"{payload_bytes} B, {delay_ms} ms", measure)
 
 
+@pytest.mark.together
 def test_what_the_line_made_goes_with_it() -> None:
     with Wire(both_ways()) as wire:
         name = wire.names[0]

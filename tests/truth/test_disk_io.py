@@ -284,6 +284,7 @@ def test_nothing_stays_behind_after_a_kill(disk: Path) -> None:
     assert (before.f_bfree - after.f_bfree) * before.f_frsize < 192 * MIB
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("engine", ["io_uring", "sync"])
 def test_a_signal_ends_the_trial(disk: Path, engine: str) -> None:
     params = small(disk, engine=engine, queue_depth=8, duration_ns=50_000_000_000)

@@ -271,6 +271,7 @@ def test_warm_passes_are_called_cached_and_read_nothing(place: Path) -> None:
     assert count == 6 * (8 << 20) // (64 << 10)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("threads", [1, 3])
 def test_direct_and_cold_passes_move_their_bytes_to_and_from_the_disk(
     place: Path, threads: int

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests import hardware
 from tests.attempts import attempt
-from tests.majorities import hold_in_most
 from tests.hardware import Feature
+from tests.majorities import hold_in_most
 from trials import probe_path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -74,8 +74,8 @@ def test_it_sees_who_keeps_the_spare_cpu_busy() -> None:
             stdout=subprocess.DEVNULL,
         ) as busy:
             try:
-                # A slice of the other within 5 ms is a fifth of them at least, and a look that began
-                # in the meter's favour loses less than half.
+                # A slice of the other within 5 ms is a fifth of them at least, and a look that
+                # began in the meter's favour loses less than half.
                 held = hold_in_most(3, near)
             finally:
                 busy.kill()

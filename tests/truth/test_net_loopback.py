@@ -125,6 +125,7 @@ def test_every_placement_measures_both_parts(pin: str) -> None:
     assert "loopback_round_trip_ns" in trial.metrics
 
 
+@pytest.mark.together
 @pytest.mark.parametrize("part", ["throughput", "round_trip"])
 def test_a_signal_ends_the_trial(part: str) -> None:
     params: dict[str, Any] = {"part": [part], "duration_ns": 50_000_000_000, "streams": 2}

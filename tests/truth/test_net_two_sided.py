@@ -148,6 +148,7 @@ def test_a_rate_limit_is_reported_less_its_headers(direction: str) -> None:
         attempt(f"200 Mbit/s {direction}", once)
 
 
+@pytest.mark.together
 @veth.needs_it
 @needs_root
 def test_both_ways_at_once_and_several_streams_carry_the_same_bytes() -> None:
@@ -169,6 +170,7 @@ def test_both_ways_at_once_and_several_streams_carry_the_same_bytes() -> None:
     assert trial.of("sent_bytes", direction="down") == trial.served["sent_bytes"]
 
 
+@pytest.mark.together
 @veth.needs_it
 @needs_root
 def test_what_tcp_sends_again_is_told() -> None:
@@ -217,6 +219,7 @@ def test_udp_at_a_set_rate_arrives_but_for_what_a_filter_drops(direction: str) -
     attempt(f"datagrams {direction}", once)
 
 
+@pytest.mark.together
 @pytest.mark.parametrize(
     ("benchmark", "params"),
     [
