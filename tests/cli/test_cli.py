@@ -245,7 +245,8 @@ def test_a_benchmark_of_a_command_loads_what_it_uses(tmp_path: Path) -> None:
         [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
     )
     loaded = set(done.stderr.split())
-    unused = {"scipy", "rich", "numpy.ma", "xml.etree.ElementTree", "fastapi", "asyncssh"}
+    unused = {"scipy", "rich", "numpy.ma", "pyarrow.compute", "fastapi", "asyncssh"}
+    unused.add("xml.etree.ElementTree")
     unused |= {
         f"nephoscope.{name}"
         for name in (
@@ -256,6 +257,19 @@ def test_a_benchmark_of_a_command_loads_what_it_uses(tmp_path: Path) -> None:
     }
     assert "numpy" in loaded
     assert not loaded & unused
+    words = ["show", "--store", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "numpy" in loaded
+    assert not loaded & {
+        "pydantic",
+        "yaml",
+        "asyncio",
+        "pyarrow.compute",
+        "nephoscope.measure.plans",
+    }
 
 
 def test_the_summary_of_each_command_is_the_first_sentence_of_its_help() -> None:

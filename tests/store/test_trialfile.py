@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from nephoscope.core.errors import UnknownName
 from nephoscope.core.model import Sample, TrialStatus, factors_key
-from nephoscope.store import counts, query
+from nephoscope.store import counts, parquet_bounds, query
 from nephoscope.store.trialfile import RECORD_KEY, SCHEMA, record_from_json, record_values
 
 from .factory import SPEC, new_run, record, samples
@@ -126,3 +127,15 @@ def test_every_sample_survives_bit_for_bit(tmp_path: Path, given_samples: list[S
         (s.metric, s.value, s.count, s.at_ns, factors_key({**known[0].factors, **s.factors}))
         for s in given_samples
     ]
+
+
+def test_few_and_many_texts_are_decoded_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [pa.array(texts).dictionary_encode() for texts in (["a", None, "b", "a"], ["c"])]
+    empty = pa.array([], pa.string()).dictionary_encode()
+    for column in (pa.chunked_array(chunks), chunks[0], pa.chunked_array([empty])):
+        few = parquet_bounds.plain_texts(column, "factors")
+        with monkeypatch.context() as patch:
+            patch.setattr(parquet_bounds, "_FEW_ROWS", -1)
+            many = parquet_bounds.plain_texts(column, "factors")
+        assert few.equals(many)
+        assert few.type == many.type

@@ -286,7 +286,9 @@ class MergedTrials:
                 parquet_bounds.check(file, groups)
                 if columns is None:
                     table = file.read_row_groups(groups, use_threads=False)
-                    return parquet_bounds.decoded(table).cast(trialfile.SCHEMA)
+                    plain = parquet_bounds.decoded(table)
+                    same = plain.schema.equals(trialfile.SCHEMA)
+                    return plain if same else plain.cast(trialfile.SCHEMA)
                 return constant_columns.read(file, groups, columns, lambda: self._column_chunks)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from error

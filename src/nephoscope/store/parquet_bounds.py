@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 
 GROUP_ROWS = 20_000_000
 """Rows that are read at once: an imported file of the largest size has fewer samples."""
+_FEW_ROWS = 16_384
+"""Rows up to which texts are looked up one by one, without Arrow's functions."""
 TEXT_BYTES = 1 << 30
 """Bytes of one column of texts that are read at once."""
 
@@ -46,12 +48,24 @@ def plain_texts(column: pa.ChunkedArray | pa.Array, name: str) -> pa.ChunkedArra
     if not pa.types.is_dictionary(column.type):
         return column
     check_indices(column)
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    is_chunked = isinstance(column, pa.ChunkedArray)
+    chunks = column.chunks if is_chunked else [column]
     # No text is longer than all of its dictionary.
     size = sum(len(chunk) * chunk.dictionary.nbytes for chunk in chunks)
     if size > TEXT_BYTES and (size := sum(map(_text_bytes, chunks))) > TEXT_BYTES:
         raise pa.ArrowInvalid(f"the texts of {name[:40]} take {size >> 30:,} GiB")
-    return column.cast(column.type.value_type)
+    if len(column) > _FEW_ROWS:
+        return column.cast(column.type.value_type)
+    # These functions take longer to import than few rows to look up.
+    plain = [
+        pa.array(_looked_up(chunk.dictionary.to_pylist(), chunk.indices), column.type.value_type)
+        for chunk in chunks
+    ]
+    return pa.chunked_array(plain, column.type.value_type) if is_chunked else plain[0]
+
+
+def _looked_up(texts: Sequence[str | None], places: pa.Array) -> list[str | None]:
+    return [None if place is None else texts[place] for place in places.to_pylist()]
 
 
 def check_indices(column: pa.ChunkedArray | pa.Array) -> None:
