@@ -53,7 +53,7 @@ def answer(result: RunResult) -> list[str]:
         return []
     # The summary shows the first sentences only, and the choice is among the balancers.
     among = [ratio for ratio in balance.ratios if ratio.reference != DIRECT]
-    beside_direct = [ratio for ratio in balance.ratios if ratio.reference == DIRECT]
+    against_direct = [ratio for ratio in balance.ratios if ratio.reference == DIRECT]
     sentences = [wording.clean(verdict) for verdict in verdicts(among)]
     highest = [
         f"{wording.clean(name)} "
@@ -66,7 +66,7 @@ def answer(result: RunResult) -> list[str]:
     ]
     if highest:
         sentences.append(f"Highest throughput: {'; '.join(highest)}.")
-    sentences += [wording.clean(verdict) for verdict in verdicts(beside_direct)]
+    sentences += [wording.clean(verdict) for verdict in verdicts(against_direct)]
     for latency in balance.latencies:
         added = latency.comparison.difference
         if added is not None:
