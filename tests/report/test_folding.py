@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+
+from tests.results.isolated import Truth, make
 
 from nephoscope.core.model import RunResult
 from nephoscope.report import feature_sections, figures, html_output, summary
 from nephoscope.report.blocks import Chart, Heading, Section, Sentence, Table, Tiles
 from nephoscope.report.columns import table, text
 from nephoscope.report.feature_sections import build_all
+from nephoscope.results import analyse_run
 from report import made
 
 FIRST = {"summary", "findings", "stability", "results"}
@@ -27,6 +31,13 @@ def test_few_sections_of_benchmarks_stay_open() -> None:
     only = tuple(line for line in whole.metrics if line.benchmark.startswith("disk."))
     folded = {section.id: section.folded for section in build_all(replace(whole, metrics=only))}
     assert not folded["disk"]
+
+
+def test_single_benchmarks_are_folded_below_an_answer(tmp_path: Path) -> None:
+    result = analyse_run.build(make(tmp_path, Truth()))
+    folded = {section.id: section.folded for section in build_all(result)}
+    assert not folded["isolation"]
+    assert folded["other"]
 
 
 def test_the_page_shows_as_many_headline_results_as_the_terminal() -> None:

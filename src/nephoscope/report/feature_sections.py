@@ -17,7 +17,8 @@ Build = Callable[[RunResult], Section | None]
 MIN_POINTS = 3
 """Points of the smallest chart; a table says less at one glance."""
 MAX_OPEN_DETAILS = 3
-"""Sections of single benchmarks that a page shows open; more are folded."""
+"""Sections of single benchmarks that a page shows open; more are folded, and all of them where a
+section states what the run was made for."""
 
 
 def sections_of(result: RunResult) -> list[ReportSection]:
@@ -35,8 +36,10 @@ def build_all(result: RunResult) -> list[Section]:
         for entry in entries
         if (section := build[entry.name](result)) is not None
     ]
-    details = sum(region is Region.DETAIL for region, _ in built)
-    folded = {Region.APPENDIX} | ({Region.DETAIL} if details > MAX_OPEN_DETAILS else set())
+    regions = [region for region, _ in built]
+    is_answered = Region.ANSWER in regions
+    are_many = regions.count(Region.DETAIL) > MAX_OPEN_DETAILS
+    folded = {Region.APPENDIX} | ({Region.DETAIL} if is_answered or are_many else set())
     return [
         replace(
             section,

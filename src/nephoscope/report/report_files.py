@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -79,13 +80,17 @@ def title(result: RunResult) -> str:
     return f"Benchmark report: {wording.named(names)}{where}"
 
 
+_MINUTE = re.compile(r"^([\d-]{10})T(\d\d:\d\d)[:.\d]*(?:\+00:00|Z)$")
+"""A time in UTC as runs store it: date, and hours with minutes."""
+
+
 def subtitle(result: RunResult) -> str:
     """Returns plan, run id and start time."""
     run = result.run
     parts = [
         f"plan {wording.clean(run.plan)}" if run.plan else "",
         f"run {wording.clean(run.id)}" if run.id else "",
-        wording.clean(run.started_at or ""),
+        wording.clean(_MINUTE.sub(r"\1 \2 UTC", run.started_at or "")),
     ]
     return " · ".join(part for part in parts if part)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from nephoscope.core import units
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import Estimate, RunResult
+from nephoscope.features.balance.plan import DIRECT
 from nephoscope.features.balance.ratios import verdicts
 from nephoscope.features.balance.records import (
     Balance,
@@ -46,11 +47,14 @@ def build(result: RunResult) -> Section | None:
 
 
 def answer(result: RunResult) -> list[str]:
-    """Returns the highest throughput of each balancer, what it adds, and what failures cost."""
+    """Returns which balancer delivers more, their throughputs, what they add, cost of failures."""
     balance = result.part(Balance)
     if balance is None:
         return []
-    sentences = []
+    # The summary shows the first sentences only, and the choice is among the balancers.
+    among = [ratio for ratio in balance.ratios if ratio.reference != DIRECT]
+    against_direct = [ratio for ratio in balance.ratios if ratio.reference == DIRECT]
+    sentences = [wording.clean(verdict) for verdict in verdicts(among)]
     highest = [
         f"{wording.clean(name)} "
         + wording.estimate_text(
@@ -62,7 +66,7 @@ def answer(result: RunResult) -> list[str]:
     ]
     if highest:
         sentences.append(f"Highest throughput: {'; '.join(highest)}.")
-    sentences += [wording.clean(verdict) for verdict in verdicts(balance.ratios)]
+    sentences += [wording.clean(verdict) for verdict in verdicts(against_direct)]
     for latency in balance.latencies:
         added = latency.comparison.difference
         if added is not None:

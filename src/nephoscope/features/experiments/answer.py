@@ -12,9 +12,9 @@ from nephoscope.stats.compare import TwoSampleComparison
 
 MAX_ANSWERS = 3
 """Effects that the summary states."""
-_ANSWERED_BY_OTHERS = frozenset({"resource", "autoscaler"})
-"""Factors whose own features answer the question: loads (isolation), autoscalers (elasticity).
-Other figures of the generator beside another autoscaler are no verdict on either."""
+_ANSWERED_BY_OTHERS = frozenset({"resource", "autoscaler", "balancer"})
+"""Factors whose own features answer the question: loads (isolation), autoscalers (elasticity), load
+balancers. Other figures of the generator beside another autoscaler are no verdict on either."""
 
 
 def answer(result: RunResult) -> list[str]:
