@@ -60,7 +60,7 @@ def test_the_delay_is_not_negative() -> None:
     assert law.fixed.high is not None
     assert law.fixed.low < 99 < law.fixed.high
     with pytest.raises(Refused, match="faster among more workers"):
-        straggler_law([2, 4, 8], [100, 90, 74], unit="ns")
+        straggler_law([2, 2, 4, 4, 8, 8], [101, 99, 85, 87, 70, 69], unit="ns")
 
 
 def test_a_law_of_other_delays_states_its_misfit() -> None:

@@ -59,7 +59,6 @@ class SimulationArguments:
     labels: Mapping[str, str] = options.LABELS
     store: Path | None = options.STORE
     as_json: bool = options.JSON
-    full_report: bool = options.FULL_REPORT
     fresh: bool = options.FRESH
 
 
@@ -157,7 +156,7 @@ def _simulate(
     seed = loaded.values.get("seed") if args.seed is None else args.seed
     plan = _plan(kind.benchmark, loaded, args.replications, seed if isinstance(seed, int) else None)
     run = measuring.executed(plan, Store(args.store), fresh=args.fresh)
-    return measuring.present(run, as_json=args.as_json, full=args.full_report)
+    return measuring.present(run, as_json=args.as_json, full=True)
 
 
 def _plan(benchmark: str, scenario: Scenario, replications: int, seed: int | None) -> Plan:
