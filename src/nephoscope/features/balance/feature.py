@@ -16,6 +16,7 @@ BALANCE = Feature(
     findings=(".features.balance.findings:RULES",),
     sections=(ReportSection("balance", ".features.balance.section:build", Region.ANSWER),),
     answer=".features.balance.section:answer",
+    headline=".features.balance.section:headline",
     commands=(".features.balance.command:balance",),
     topic=Topic.MEASURE,
 )

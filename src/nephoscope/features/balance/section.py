@@ -16,7 +16,7 @@ from nephoscope.features.balance.records import (
     Throughput,
 )
 from nephoscope.report import figures, wording
-from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, items
+from nephoscope.report.blocks import Block, Chart, Heading, Section, Sentence, Table, Tile, items
 from nephoscope.report.columns import count, estimate, interval, number, ratio, table, text
 
 _CLOSE_S = 0.4
@@ -46,6 +46,33 @@ def build(result: RunResult) -> Section | None:
     return Section("balance", "Load balancers", tuple(blocks))
 
 
+def _highest(balance: Balance) -> dict[str, Estimate]:
+    """Returns the highest throughput of each balancer, by its name."""
+    lines = group_by(balance.throughputs, lambda throughput: throughput.balancer)
+    return {
+        name: max((line.throughput for line in own), key=lambda estimate: estimate.value)
+        for name, own in lines.items()
+    }
+
+
+def headline(result: RunResult) -> list[Tile]:
+    """Returns the highest throughput of each balancer, and what it adds to the response time."""
+    balance = result.part(Balance)
+    if balance is None:
+        return []
+    named = [("Highest throughput", name, value) for name, value in _highest(balance).items()]
+    named += [
+        ("Added to the mean response time", latency.balancer, added)
+        for latency in balance.latencies
+        if (added := latency.comparison.difference) is not None
+    ]
+    tiles = []
+    for label, name, known in named:
+        value, ends, n = wording.estimate_cells(known)
+        tiles.append(Tile(label, wording.clean(name), value, ends, n, ""))
+    return tiles
+
+
 def answer(result: RunResult) -> list[str]:
     """Returns which balancer delivers more, their throughputs, what they add, cost of failures."""
     balance = result.part(Balance)
@@ -55,17 +82,12 @@ def answer(result: RunResult) -> list[str]:
     among = [ratio for ratio in balance.ratios if ratio.reference != DIRECT]
     against_direct = [ratio for ratio in balance.ratios if ratio.reference == DIRECT]
     sentences = [wording.clean(verdict) for verdict in verdicts(among)]
-    highest = [
-        f"{wording.clean(name)} "
-        + wording.estimate_text(
-            max((throughput.throughput for throughput in own), key=lambda estimate: estimate.value)
-        )
-        for name, own in group_by(
-            balance.throughputs, lambda throughput: throughput.balancer
-        ).items()
+    throughputs = [
+        f"{wording.clean(name)} {wording.estimate_text(highest)}"
+        for name, highest in _highest(balance).items()
     ]
-    if highest:
-        sentences.append(f"Highest throughput: {'; '.join(highest)}.")
+    if throughputs:
+        sentences.append(f"Highest throughput: {'; '.join(throughputs)}.")
     sentences += [wording.clean(verdict) for verdict in verdicts(against_direct)]
     for latency in balance.latencies:
         added = latency.comparison.difference
