@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nephoscope.catalog import FINGERPRINT, SIMULATED, BenchmarkSpec
-from nephoscope.core.errors import UnknownName
+from nephoscope.core.errors import StoreError, UnknownName
 from nephoscope.core.grouping import group_by
 from nephoscope.core.model import (
     InvalidTrial,
@@ -23,11 +23,11 @@ from nephoscope.core.model import (
     TrialRecord,
     TrialStatus,
 )
+from nephoscope.measure.plans.files.load import plan_of
 from nephoscope.results import exclusions, feature, lines, names
 from nephoscope.results import findings as judged
 from nephoscope.results.lines import LineId, Wanted
 from nephoscope.results.partial import partial_reasons, recorded_text
-from nephoscope.results.planned_repetition import planned_repetition
 from nephoscope.results.precision import precision
 from nephoscope.results.run_data import RunData
 from nephoscope.stats.statistics import histograms
@@ -175,10 +175,10 @@ class _WantedOf:
     def __init__(self, run: StoredRun) -> None:
         self._run = run
         self._settings: Sequence[Mapping[str, Any]] = run.manifest.settings
-        self._planned = planned_repetition(run.id, run.manifest.plan)
+        self._plan = plan_of(run.id, run.manifest.plan)
         self._specs: dict[str, BenchmarkSpec | None] = {}
-        planned = self._planned
-        self.rounds_of_boot = planned.rounds_of_boot if planned and planned.boots > 1 else 1
+        nest = None if self._plan is None else self._plan.design.nest
+        self.rounds_of_boot = nest.rounds if nest is not None and nest.boots > 1 else 1
         """Trials of one alternative that are one repetition, because they share a boot."""
 
     def __call__(self, key: LineId, trial: str) -> Wanted:
@@ -213,9 +213,17 @@ class _WantedOf:
         return self._settings[index] if 0 <= index < len(self._settings) else {}
 
     def _repeat(self, setting: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self._planned is None or self._run.manifest.imported is not None:
+        if self._plan is None or self._run.manifest.imported is not None:
             return {}  # nobody asked another tool for a precision
-        values = self._planned.of_entry(setting.get("entry"))
+        entry = setting.get("entry")
+        if entry is not None and not 0 <= entry < len(self._plan.benchmarks):
+            raise StoreError(
+                f"A setting of run {self._run.id} is of entry {entry} of its plan, which has "
+                f"{len(self._plan.benchmarks)}.",
+                "`nephoscope verify` checks the run; its samples can be exported.",
+            )
+        repeat = self._plan.repeat if entry is None else self._plan.repeat_of(entry)
+        values = repeat.model_dump()
         if self.rounds_of_boot > 1:
             values |= {name: values[name] // self.rounds_of_boot for name in ("min", "max")}
         return values

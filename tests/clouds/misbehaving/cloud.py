@@ -207,10 +207,6 @@ class Cloud:
         self._addresses = self._addresses % 60000 + 1
         return f"{first}.77.{self._addresses // 250}.{self._addresses % 250 + 2}"
 
-    def drawn_host(self) -> str:
-        """The host of a machine that starts: of as many as have CPUs of their own, else of ten."""
-        return f"host-{self.draws.randrange(len(self.settings['host_cpus']) or 10)}"
-
     def add(self, kind: str, region: str, **data: Any) -> Resource:
         """A new resource; `zone`, `tags` and `token` are its fields, all else its data."""
         tags, zone, token = (data.pop(k, d) for k, d in (("tags", {}), ("zone", ""), ("token", "")))

@@ -177,7 +177,7 @@ def _start(
         protected=p.get("DisableApiTermination", False),
         metadata=dict(p.get("MetadataOptions", {})),
         placement=dict(p.get("Placement", {})),
-        host=cloud.drawn_host(),
+        host=f"host-{cloud.draws.randrange(10)}",
         reason="",
         notice=None,
         console="",
@@ -484,7 +484,7 @@ def start_instances(call: Call) -> dict[str, Any]:
             each.change(call.now, (0, "pending"), (call.cloud.settings["boot_s"], "running"))
             each.data["reason"] = ""
             # "In most cases, the instance is migrated to a new underlying host computer".
-            each.data["host"] = call.cloud.drawn_host()
+            each.data["host"] = f"host-{call.cloud.draws.randrange(10)}"
             if call.cloud.settings["machines"]:
                 call.cloud.machines.start(each)
 

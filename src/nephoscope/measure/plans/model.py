@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from nephoscope.core import limits, repetition
+from nephoscope.core import limits
 from nephoscope.core.reading.fields import NAME, Count, Ratio, Record, Seconds
 from nephoscope.measure.targets.kinds import AnyTarget
 from nephoscope.measure.targets.kinds.local import LocalRecord
@@ -431,4 +431,10 @@ class Plan(Record):
             width = self.repeat.relative_half_width
             return Repeat(min=rounds, max=rounds, relative_half_width=width)
         changes = self.benchmarks[entry].repeat.model_dump(exclude_none=True)
-        return Repeat(**repetition.changed(self.repeat.model_dump(), changes))
+        merged = {**self.repeat.model_dump(), **changes}
+        # An entry that only lowers `max` (or only raises `min`) means both.
+        if "min" not in changes:
+            merged["min"] = min(merged["min"], merged["max"])
+        if "max" not in changes:
+            merged["max"] = max(merged["max"], merged["min"])
+        return Repeat(**merged)
