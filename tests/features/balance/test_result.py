@@ -17,6 +17,7 @@ from nephoscope.features.balance.result import (
     _throughputs,
 )
 from nephoscope.features.balance.trials import BalancedTrial
+from nephoscope.report import wording
 from nephoscope.report.blocks import Chart, Table
 
 ROUNDS = 8
@@ -140,6 +141,18 @@ def test_every_table_has_its_columns_and_every_chart_its_curves() -> None:
     for table in [*tables, *(chart.table for chart in charts)]:
         assert table.rows
         assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_the_first_screen_has_each_balancer_and_what_it_adds() -> None:
+    tiles = section.headline(Result())  # type: ignore[arg-type]
+    shown = {(tile.label, tile.setting): tile.value for tile in tiles}
+    for line in balance().throughputs:
+        others = [one for one in balance().throughputs if one.balancer == line.balancer]
+        highest = max((one.throughput for one in others), key=lambda estimate: estimate.value)
+        assert shown["Highest throughput", line.balancer] == wording.estimate_cells(highest)[0]
+    added = {latency.balancer for latency in balance().latencies}
+    assert {name for label, name in shown if label.startswith("Added")} == added
+    assert added
 
 
 def test_findings_name_what_a_person_should_act_on() -> None:
